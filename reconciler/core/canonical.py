@@ -1,0 +1,36 @@
+"""Canonical JSON and the fingerprints made of it.
+
+A fingerprint must not change when the tool is upgraded, or healthy lanes would be restarted for nothing. So the form
+is versioned, written down here and held by golden tests: keys sorted, no blanks, UTF-8, fields that are unset left out.
+"""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+FORM = "fleet/1"
+"""Names the canonical form. It changes only together with a rule for how running ranks of the old form are seen."""
+
+
+def plain(value: object) -> Any:
+    """`value` as JSON types: dataclasses become mappings without their unset (None, empty) fields."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        pairs = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
+        return {name: plain(item) for name, item in pairs if item is not None and item != ()}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [plain(item) for item in value]
+    return value
+
+
+def canonical_json(value: object) -> str:
+    """The one text of `value`: the same for equal values, whatever order they were built in."""
+    return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def fingerprint(value: object) -> str:
+    """SHA-256 (64 hex digits) of the versioned canonical form of `value`."""
+    return hashlib.sha256(f"{FORM}\n{canonical_json(value)}".encode()).hexdigest()

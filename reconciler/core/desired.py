@@ -1,0 +1,182 @@
+"""What the spec asks for, rendered: every rank of every gang as the container that has to run.
+
+Pure values. Engines (`reconciler.engines`) make them from the spec; the planner compares them with what is observed.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from reconciler.core.canonical import fingerprint, plain
+
+
+@dataclass(frozen=True)
+class ImagePin:
+    """An image by content: `repository@sha256:...`, or the bare id of a local build.
+
+    `digest` is the manifest or index digest for kind "digest", and the local image id for kind "id".
+    """
+
+    reference: str
+    digest: str
+    kind: Literal["digest", "id"]
+    registry: str | None = None
+    repository: str | None = None
+
+    @property
+    def short(self) -> str:
+        """For people: the name and twelve digits."""
+        name = f"{self.registry}/{self.repository}@" if self.repository else ""
+        return f"{name}{self.digest[:19]}"
+
+
+@dataclass(frozen=True)
+class SecretRef:
+    """A secret by reference ("env:NAME", "file:/path"). The value is resolved at the moment of creation only."""
+
+    secret: str
+
+
+EnvValue = str | SecretRef
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A bind mount: an absolute path of the node, seen in the container at `target`."""
+
+    source: str
+    target: str
+    read_only: bool = True
+
+
+@dataclass(frozen=True)
+class ContainerSpec:
+    """The container of one rank, with all that matters for what it does.
+
+    Units: `shm_bytes` in bytes. `entrypoint` None keeps the image's own. Always: host network, no restart policy.
+    """
+
+    image: ImagePin
+    command: tuple[str, ...]
+    entrypoint: tuple[str, ...] | None = None
+    env: tuple[tuple[str, EnvValue], ...] = ()
+    mounts: tuple[Mount, ...] = ()
+    devices: tuple[str, ...] = ()
+    shm_bytes: int | None = None
+    ulimits: tuple[tuple[str, int], ...] = ()
+    gpus: int = 0
+
+
+@dataclass(frozen=True)
+class Ready:
+    """When a rank of an earlier wave lets the next one start: its port accepts a connection on its node."""
+
+    port: int
+
+
+@dataclass(frozen=True)
+class RankSpec:
+    """One rank: which node, which role, which container, which ports it listens on."""
+
+    index: int
+    node: str
+    role: str
+    address: str
+    container: ContainerSpec
+    ports: tuple[int, ...] = ()
+    ready: Ready | None = None
+    memory_bytes: int | None = None
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Identity of what must run. Ports and addresses count through the argv that carries them.
+
+        Of the image only the digest counts: the same content under another name is no reason to stop a lane.
+        """
+        return fingerprint({**plain(self.container), "image": self.container.image.digest})
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A question put to the served model, and what the answer has to contain (text, any case) or match (regex)."""
+
+    kind: Literal["chat", "completion"]
+    prompt: str
+    expect: str | None = None
+    expect_regex: str | None = None
+    max_tokens: int = 32
+    timeout_s: float = 60.0
+
+
+@dataclass(frozen=True)
+class HealthGate:
+    """What proves a gang: the head answers on `port`, lists `served_name`, and every probe's answer is right.
+
+    `boot_s` bounds the whole boot; `stall_s` bounds the time without any new log line.
+    """
+
+    address: str
+    port: int
+    path: str = "/health"
+    served_name: str | None = None
+    probes: tuple[Probe, ...] = ()
+    boot_s: float = 2400.0
+    stall_s: float = 600.0
+    interval_s: float = 2.0
+
+
+@dataclass(frozen=True)
+class Gang:
+    """All ranks of one lane on one cluster: changed together or not at all.
+
+    `boot_order` lists waves of rank indexes; a wave starts when every rank of the one before is ready.
+    """
+
+    lane: str
+    cluster: str
+    engine: str
+    ranks: tuple[RankSpec, ...]
+    boot_order: tuple[tuple[int, ...], ...]
+    gate: HealthGate
+    stop_grace_s: float = 30.0
+    shares: bool = False
+
+    @property
+    def address(self) -> str:
+        """The name of the placement in plans, events and reports."""
+        return f"{self.cluster}/{self.lane}"
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes it takes, rank 0 first."""
+        return tuple(rank.node for rank in self.ranks)
+
+    @property
+    def url(self) -> str:
+        """Where the lane answers (OpenAI-compatible base URL)."""
+        return f"http://{self.gate.address}:{self.gate.port}/v1"
+
+
+@dataclass(frozen=True)
+class NodeDeclaration:
+    """What the spec says a node is. `platform` as in image manifests, for example "linux/arm64"."""
+
+    name: str
+    platform: str
+    gpus: int = 0
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Desired:
+    """The whole wanted state of one fleet."""
+
+    fleet: str
+    spec_fingerprint: str
+    nodes: tuple[NodeDeclaration, ...]
+    gangs: tuple[Gang, ...]
+
+    def without(self, lanes: frozenset[str]) -> "Desired":
+        """The same fleet with these lanes placed nowhere."""
+        kept = tuple(gang for gang in self.gangs if gang.lane not in lanes)
+        return Desired(self.fleet, self.spec_fingerprint, self.nodes, kept)

@@ -1,0 +1,82 @@
+"""Names and labels: how a container says whose it is.
+
+The nodes carry the truth. All that a later run needs to know is on the container: whose, which rank, what was asked,
+which operation made it. The one thing labels cannot say (they never change) is whether the gang was proved: that is in
+the name, by a suffix that `confirm` takes away.
+"""
+
+import json
+from collections.abc import Mapping
+
+from reconciler.core.canonical import canonical_json
+from reconciler.core.desired import Gang, RankSpec
+from reconciler.core.observed import Owner
+
+PREFIX = "fleet."
+UNPROVED = ".unproved"
+"""Suffix of a container's name from its creation until its gang's health gate has passed."""
+
+
+def container_name(lane: str, rank: int, revision: int) -> str:
+    """The final name. Deterministic, so that a lost reply is settled by looking."""
+    return f"fleet-{lane}-r{rank}-v{revision}"
+
+
+def unproved_name(name: str) -> str:
+    """The name before the gate has passed."""
+    return name if name.endswith(UNPROVED) else name + UNPROVED
+
+
+def proved_name(name: str) -> str:
+    """The name after the gate has passed."""
+    return name.removesuffix(UNPROVED)
+
+
+def is_proved(name: str) -> bool:
+    """Whether the gang of this container once passed its gate."""
+    return not name.endswith(UNPROVED)
+
+
+def labels(fleet: str, gang: Gang, rank: RankSpec, revision: int, operation: str, image_id: str) -> dict[str, str]:
+    """The labels of one rank's container."""
+    return {
+        PREFIX + "fleet": fleet,
+        PREFIX + "lane": gang.lane,
+        PREFIX + "cluster": gang.cluster,
+        PREFIX + "rank": str(rank.index),
+        PREFIX + "size": str(len(gang.ranks)),
+        PREFIX + "fingerprint": rank.fingerprint,
+        PREFIX + "revision": str(revision),
+        PREFIX + "operation": operation,
+        PREFIX + "image": rank.container.image.reference,
+        PREFIX + "image-id": image_id,
+        PREFIX + "spec": canonical_json(rank.container),
+    }
+
+
+def owner_of(found: Mapping[str, str]) -> Owner | None:
+    """Whose a container with these labels is; None for a foreign one. Half-written labels make it foreign."""
+    try:
+        return Owner(
+            fleet=found[PREFIX + "fleet"],
+            lane=found[PREFIX + "lane"],
+            cluster=found[PREFIX + "cluster"],
+            rank=int(found[PREFIX + "rank"]),
+            size=int(found[PREFIX + "size"]),
+            fingerprint=found[PREFIX + "fingerprint"],
+            revision=int(found[PREFIX + "revision"]),
+            operation=found[PREFIX + "operation"],
+            pin=found[PREFIX + "image"],
+            image_id=found[PREFIX + "image-id"],
+        )
+    except (KeyError, ValueError):
+        return None
+
+
+def secret_references(found: Mapping[str, str]) -> dict[str, str]:
+    """Env keys whose values are secrets, with the reference each came from, read from the rank's own spec label."""
+    try:
+        env = json.loads(found.get(PREFIX + "spec", "{}")).get("env", [])
+        return {key: value["secret"] for key, value in env if isinstance(value, dict)}
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return {}

@@ -1,0 +1,213 @@
+"""What the nodes say. A node is known (`NodeFacts`) or `Unknown` with a reason: never silently empty.
+
+Everything here is read, nothing is concluded; conclusions are the planner's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from reconciler.core.canonical import fingerprint
+from reconciler.core.desired import EnvValue, ImagePin, Mount
+
+RUNNING_STATES = frozenset({"running", "paused", "restarting"})
+"""States in which a container holds memory, GPUs and ports (or will again without anybody's doing)."""
+
+
+class UnknownKind(StrEnum):
+    """Why a node could not be read. Values are stable: they are in JSON outputs."""
+
+    UNRESOLVED = "unresolved"
+    REFUSED = "refused"
+    TIMEOUT = "timeout"
+    HOST_KEY_UNKNOWN = "host-key-unknown"
+    HOST_KEY_CHANGED = "host-key-changed"
+    AUTH = "auth"
+    DOCKER_DENIED = "docker-denied"
+    DOCKER_DOWN = "docker-down"
+    LOST = "lost"
+    BAD_REPLY = "bad-reply"
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A node of which nothing is known now: what happened, and what a person can do about it."""
+
+    node: str
+    kind: UnknownKind
+    reason: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """What the labels of a container of ours say."""
+
+    fleet: str
+    lane: str
+    cluster: str
+    rank: int
+    size: int
+    fingerprint: str
+    revision: int
+    operation: str
+    pin: str
+    image_id: str
+
+
+@dataclass(frozen=True)
+class Container:
+    """One container of a node, in any state, ours or foreign.
+
+    `env` of ours has secrets as references (read from the rank's own spec label), never as values; `env` of a foreign
+    container is not kept at all. Times are Docker's own text (RFC 3339), empty when never.
+    """
+
+    id: str
+    name: str
+    state: str
+    image_id: str
+    owner: Owner | None = None
+    entrypoint: tuple[str, ...] | None = None
+    command: tuple[str, ...] = ()
+    env: tuple[tuple[str, EnvValue], ...] = ()
+    mounts: tuple[Mount, ...] = ()
+    devices: tuple[str, ...] = ()
+    shm_bytes: int | None = None
+    ulimits: tuple[tuple[str, int], ...] = ()
+    gpus: int = 0
+    network_mode: str = "host"
+    restart_policy: str = "no"
+    auto_remove: bool = False
+    exit_code: int | None = None
+    oom_killed: bool = False
+    error: str = ""
+    created_at: str = ""
+    started_at: str = ""
+    finished_at: str = ""
+    restart_count: int = 0
+    published_ports: tuple[int, ...] = ()
+    image: str = ""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it holds memory, GPUs and ports, or will again by itself."""
+        return self.state in RUNNING_STATES
+
+
+@dataclass(frozen=True)
+class Listener:
+    """A listening TCP port. `container_id` and `process` are known only where the SSH user may see them."""
+
+    port: int
+    address: str = "*"
+    process: str | None = None
+    container_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU as `nvidia-smi` names it."""
+
+    name: str
+    memory_bytes: int | None = None
+    driver: str | None = None
+
+
+@dataclass(frozen=True)
+class LocalImage:
+    """An image of a node's store.
+
+    `id` is what a container can be created from on this node (the config digest in the classic store, the manifest or
+    index digest in the containerd store), so it is never compared between nodes. `digests` are the manifest or index
+    digests it is known by, under any repository name. `usable` is False for an image that is listed but whose content
+    for this node's platform is not there (the containerd store lists such).
+    """
+
+    id: str
+    digests: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    usable: bool = True
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    """Everything read from one node, in one go. Sizes in bytes."""
+
+    node: str
+    platform: str
+    boot_id: str
+    store: Literal["classic", "containerd"]
+    docker_version: str
+    docker_root: str
+    disk_free_bytes: int | None
+    memory_available_bytes: int | None
+    memory_total_bytes: int | None
+    containers: tuple[Container, ...] = ()
+    images: tuple[LocalImage, ...] = ()
+    listeners: tuple[Listener, ...] = ()
+    gpus: tuple[Gpu, ...] = ()
+
+    def image_for(self, pin: ImagePin) -> LocalImage | None:
+        """The usable local image whose content is `pin`, under whatever name; None when there is none."""
+        for image in self.images:
+            if image.usable and (image.id == pin.digest or pin.digest in image.digests):
+                return image
+        return None
+
+    def container(self, name: str) -> Container | None:
+        """The container of this name, in any state."""
+        return next((item for item in self.containers if item.name == name), None)
+
+
+def facts_digest(facts: NodeFacts) -> str:
+    """Digest of what plans depend on: boot, containers with their state, images. Free disk and memory wander."""
+    containers = sorted((item.id, item.name, item.state) for item in facts.containers)
+    images = sorted((item.id, item.usable) for item in facts.images)
+    return fingerprint({"boot": facts.boot_id, "containers": containers, "images": images})
+
+
+@dataclass(frozen=True)
+class SourceImage:
+    """What an image source (a registry) says of a pinned image. `bytes_by_platform`: compressed sizes."""
+
+    digest: str
+    bytes_by_platform: tuple[tuple[str, int], ...]
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        """The platforms it can run on, for example ("linux/amd64", "linux/arm64")."""
+        return tuple(platform for platform, _ in self.bytes_by_platform)
+
+
+@dataclass(frozen=True)
+class SourceMissing:
+    """The source was asked and does not have the image."""
+
+    digest: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class SourceUnknown:
+    """The source could not be asked, or is one that only the node itself reaches."""
+
+    digest: str
+    reason: str
+
+
+Source = SourceImage | SourceMissing | SourceUnknown
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The fleet as seen once. `sources` has an entry for each pinned image that some node lacks."""
+
+    nodes: Mapping[str, NodeFacts | Unknown]
+    sources: Mapping[str, Source]
+
+    def facts(self, node: str) -> NodeFacts | None:
+        """The node's facts, None when it is unknown or was never asked."""
+        found = self.nodes.get(node)
+        return found if isinstance(found, NodeFacts) else None

@@ -1,0 +1,57 @@
+"""Failures of a node, typed twice: whose fault it is, and whether another try is worth it.
+
+Transport (the connection was lost: the effect may have happened) is never mixed up with the remote side's own answer
+(it said no: the effect did not happen).
+"""
+
+from enum import StrEnum
+
+from reconciler.core.observed import Unknown, UnknownKind
+
+
+class ErrorKind(StrEnum):
+    """What kind of answer or silence it was. Values are stable: they are in JSON outputs."""
+
+    LOST = "lost"  # transport: the effect may or may not have happened
+    TIMEOUT = "timeout"  # transport: no answer within the deadline
+    CONFLICT = "conflict"  # the name or port is taken
+    NOT_FOUND = "not-found"  # no such image or container
+    NO_SPACE = "no-space"  # the disk is full
+    DENIED = "denied"  # no permission
+    REFUSED = "refused"  # the remote side said no for another reason
+
+
+TRANSPORT = frozenset({ErrorKind.LOST, ErrorKind.TIMEOUT})
+
+
+class NodeError(Exception):
+    """An effect or a reading failed. `message` says what happened, `hint` what a person can do."""
+
+    def __init__(self, kind: ErrorKind, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.hint = hint
+
+    @property
+    def is_transport(self) -> bool:
+        """Whether the effect may have happened all the same."""
+        return self.kind in TRANSPORT
+
+    def as_unknown(self, node: str) -> Unknown:
+        """The node as a fact, when the failure was in reading it."""
+        kind = UnknownKind.TIMEOUT if self.kind is ErrorKind.TIMEOUT else UnknownKind.LOST
+        return Unknown(node, kind if self.is_transport else UnknownKind.BAD_REPLY, self.message, self.hint)
+
+
+class NodeUnknown(NodeError):
+    """A session could not be had: the node is a fact of kind `Unknown`, with the exact reason."""
+
+    def __init__(self, fact: Unknown) -> None:
+        kind = ErrorKind.TIMEOUT if fact.kind is UnknownKind.TIMEOUT else ErrorKind.LOST
+        super().__init__(kind, fact.reason, fact.hint)
+        self.fact = fact
+
+    def as_unknown(self, node: str) -> Unknown:
+        """The fact itself."""
+        return self.fact

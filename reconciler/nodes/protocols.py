@@ -1,0 +1,170 @@
+"""The narrow doors to a node. Real nodes (`reconciler.nodes.ssh_fleet`) and simulated ones (`reconciler.testing`) pass one
+contract suite (`tests/contract`).
+
+Every call may raise `NodeError`. A call that changes something is safe to look at afterwards: names are deterministic
+and labels carry the operation, so after a lost reply the caller inspects instead of repeating blindly.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from reconciler.core.desired import ContainerSpec, ImagePin
+from reconciler.core.observed import Container, LocalImage, NodeFacts, Source
+
+
+@dataclass(frozen=True)
+class HttpReply:
+    """Status and body of an engine's answer."""
+
+    status: int
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Bytes moved so far of a known total (None while unknown) and what is being done now, for people."""
+
+    done_bytes: int
+    total_bytes: int | None
+    doing: str = ""
+
+
+OnProgress = Callable[[Progress], None]
+
+
+class Observer(Protocol):
+    """Reads a node."""
+
+    async def observe(self) -> NodeFacts:
+        """All facts of the node, read in few round trips. Changes nothing."""
+        ...
+
+
+class Containers(Protocol):
+    """The containers of a node. `ref` is an id or a name."""
+
+    async def inspect(self, ref: str) -> Container | None:
+        """The container now, or None when there is none."""
+        ...
+
+    async def create(
+        self, name: str, spec: ContainerSpec, image_id: str, labels: Mapping[str, str], secrets: Mapping[str, str]
+    ) -> str:
+        """Create without starting, from the local image `image_id`; the new container's id.
+
+        `secrets` maps each `SecretRef.secret` of the spec to its value. Raises `NodeError` of kind CONFLICT when the
+        name is taken.
+        """
+        ...
+
+    async def start(self, ref: str) -> None:
+        """Start; no effect when it runs."""
+        ...
+
+    async def stop(self, ref: str, grace_s: float) -> None:
+        """SIGTERM, and SIGKILL after `grace_s`; returns when it is stopped; no effect when it is."""
+        ...
+
+    async def rename(self, ref: str, name: str) -> None:
+        """Give another name."""
+        ...
+
+    async def remove(self, ref: str) -> None:
+        """Remove a stopped container; a running one is refused; no effect when there is none."""
+        ...
+
+    async def logs(self, ref: str, tail: int) -> Sequence[str]:
+        """The last `tail` lines, stdout and stderr mixed, without line ends."""
+        ...
+
+    def follow(self, ref: str, tail: int) -> AsyncIterator[str]:
+        """The last `tail` lines and then each new one until the container stops."""
+        ...
+
+
+class Images(Protocol):
+    """Brings images to a node by digest."""
+
+    async def present(self, pin: ImagePin) -> LocalImage | None:
+        """The usable local image with this content, or None."""
+        ...
+
+    async def stage(self, pin: ImagePin, platform: str, on_progress: OnProgress) -> LocalImage:
+        """Make the image present and usable, verified by content; the local image. No effect when it is."""
+        ...
+
+
+class EngineAccess(Protocol):
+    """Talks to the engines of a node through the node's own connection."""
+
+    async def http(
+        self, address: str, port: int, method: str, path: str, body: Mapping[str, object] | None, timeout_s: float
+    ) -> HttpReply:
+        """One HTTP request to `address:port` as seen from the node."""
+        ...
+
+    async def accepts(self, address: str, port: int, timeout_s: float) -> bool:
+        """Whether `address:port` accepts a TCP connection, as seen from the node."""
+        ...
+
+
+class Node(Protocol):
+    """An open session with one node."""
+
+    @property
+    def name(self) -> str:
+        """The node's name in the spec."""
+        ...
+
+    @property
+    def observer(self) -> Observer:
+        """Reads the node."""
+        ...
+
+    @property
+    def containers(self) -> Containers:
+        """Its containers."""
+        ...
+
+    @property
+    def images(self) -> Images:
+        """Its images."""
+        ...
+
+    @property
+    def engines(self) -> EngineAccess:
+        """Its engines."""
+        ...
+
+    async def close(self) -> None:
+        """End the session."""
+        ...
+
+
+class Sources(Protocol):
+    """Where images come from, as the controller sees it."""
+
+    async def describe(self, pin: ImagePin) -> Source:
+        """What the source says of the image. Never raises for an absent image or an unreachable source."""
+        ...
+
+
+class Fleet(Protocol):
+    """All nodes of a fleet: how to reach each, and where images come from."""
+
+    @property
+    def sources(self) -> Sources:
+        """Where images come from."""
+        ...
+
+    async def connect(self, node: str, deadline_s: float) -> Node:
+        """An open session with `node`. Raises `NodeUnknown` when it cannot be had within `deadline_s`.
+
+        Sessions are shared: asking again gives the open one, or a new one when that was lost.
+        """
+        ...
+
+    async def close(self) -> None:
+        """End all sessions."""
+        ...
