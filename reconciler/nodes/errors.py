@@ -44,7 +44,7 @@ class NodeError(Exception):
         return Unknown(node, kind if self.is_transport else UnknownKind.BAD_REPLY, self.message, self.hint)
 
 
-class NodeUnknown(NodeError):
+class NodeUnknownError(NodeError):
     """A session could not be had: the node is a fact of kind `Unknown`, with the exact reason."""
 
     def __init__(self, fact: Unknown) -> None:

@@ -1,4 +1,4 @@
-"""The narrow doors to a node. Real nodes (`reconciler.nodes.ssh_fleet`) and simulated ones (`reconciler.testing`) pass one
+"""The narrow doors to a node. Real nodes (`reconciler.nodes`) and simulated ones (`reconciler.testing`) pass one
 contract suite (`tests/contract`).
 
 Every call may raise `NodeError`. A call that changes something is safe to look at afterwards: names are deterministic
@@ -159,7 +159,7 @@ class Fleet(Protocol):
         ...
 
     async def connect(self, node: str, deadline_s: float) -> Node:
-        """An open session with `node`. Raises `NodeUnknown` when it cannot be had within `deadline_s`.
+        """An open session with `node`. Raises `NodeUnknownError` when it cannot be had within `deadline_s`.
 
         Sessions are shared: asking again gives the open one, or a new one when that was lost.
         """
