@@ -1,0 +1,38 @@
+"""What the user may write: models, loading with located diagnostics, cross-object rules, JSON Schema."""
+
+from specs.diagnostics import Diagnostic, Place, SpecErrors
+from specs.images import ImageRef
+from specs.inventory import Cluster, Docker, Interface, Nccl, Node, Registry, Ssh
+from specs.lanes import Health, Lane, Model, Mount, Parallel, Parked, Placement, Probe, Secret
+from specs.loader import load
+from specs.model import Spec
+from specs.quantities import parse_duration, parse_size
+from specs.schema import json_schema
+
+__all__ = [
+    "Cluster",
+    "Diagnostic",
+    "Docker",
+    "Health",
+    "ImageRef",
+    "Interface",
+    "Lane",
+    "Model",
+    "Mount",
+    "Nccl",
+    "Node",
+    "Parallel",
+    "Parked",
+    "Place",
+    "Placement",
+    "Probe",
+    "Registry",
+    "Secret",
+    "Spec",
+    "SpecErrors",
+    "Ssh",
+    "json_schema",
+    "load",
+    "parse_duration",
+    "parse_size",
+]

@@ -1,0 +1,271 @@
+"""The kinds of text a spec is made of: names, paths, hosts, keys."""
+
+import base64
+import binascii
+import ipaddress
+import re
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, WithJsonSchema
+
+from specs.diagnostics import refuse
+
+PLACEHOLDER = re.compile(r"\{paths\.([a-z0-9][a-z0-9._-]*)\}")
+KEY_TYPES = (
+    "ssh-ed25519",
+    "ecdsa-sha2-nistp256",
+    "ecdsa-sha2-nistp384",
+    "ecdsa-sha2-nistp521",
+    "ssh-rsa",
+    "sk-ssh-ed25519@openssh.com",
+    "sk-ecdsa-sha2-nistp256@openssh.com",
+)
+
+_HOST = r"(?:\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9_:][A-Za-z0-9._:%-]*)"
+_USER = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
+
+
+class _Matches:
+    """A check that the whole text matches a pattern; says `rule` when it does not."""
+
+    def __init__(self, what: str, pattern: str, rule: str, hint: str = "") -> None:
+        self.what, self.rule, self.hint = what, rule, hint
+        self.pattern = re.compile(pattern, re.ASCII)
+
+    def __call__(self, text: str) -> str:
+        if self.pattern.fullmatch(text):
+            return text
+        raise refuse(f"'{text[:80]}' is not {self.what}", self.rule, self.hint)
+
+
+def _matching(what: str, pattern: str, rule: str, hint: str = "") -> tuple[AfterValidator, WithJsonSchema]:
+    schema = {"type": "string", "pattern": f"^(?:{pattern})$", "description": rule}
+    return AfterValidator(_Matches(what, pattern, rule, hint)), WithJsonSchema(schema)
+
+
+def placeholders(text: str) -> tuple[str, ...]:
+    """Return the names of the node paths that a text refers to as `{paths.NAME}`, in order."""
+    return tuple(PLACEHOLDER.findall(text))
+
+
+def _node_path(text: str) -> str:
+    bare = PLACEHOLDER.sub("", text)
+    if "{" in bare or "}" in bare:
+        raise refuse(
+            f"'{text[:80]}' holds a placeholder that is not known",
+            "The only placeholder in a path is {paths.NAME}, a path of the node.",
+        )
+    if not text.startswith("/") and not PLACEHOLDER.match(text):
+        raise refuse(
+            f"'{text[:80]}' is not an absolute path",
+            "A path on a node starts with / or with {paths.NAME}, a path of the node.",
+        )
+    return _no_parent(text)
+
+
+def _absolute(text: str) -> str:
+    if not text.startswith("/"):
+        raise refuse(f"'{text[:80]}' is not an absolute path", "It is a path on the node or in the container.")
+    return _no_parent(text)
+
+
+def _relative(text: str) -> str:
+    if not text or text.startswith("/"):
+        raise refuse(f"'{text[:80]}' is not a relative path", "It names a file below the model's folder.")
+    return _no_parent(text)
+
+
+def _no_parent(text: str) -> str:
+    if ".." in text.split("/"):
+        raise refuse(f"'{text[:80]}' holds '..'", "The place a path means must be plain to see.", "write it out")
+    return text
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        hint = "leave the prefix length out" if "/" in text else ""
+        raise refuse(f"'{text[:80]}' is not an IP address", "Write an IPv4 or IPv6 address.", hint) from None
+
+
+def _endpoint(text: str) -> str:
+    # The text is not repeated in the message: it may hold a password.
+    try:
+        url = urlsplit(text)
+        usable = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+    except ValueError:
+        usable = False
+    if not usable or re.search(r"\s", text):
+        raise refuse("not an http or https URL", "It is where the controller reaches the registry.")
+    if "@" in url.netloc:
+        raise refuse("a URL holds no user and no password", "What stands in a spec is no secret.")
+    if url.query or url.fragment:
+        raise refuse("the URL of a registry has no query and no fragment")
+    return text.rstrip("/")
+
+
+def _host_key(text: str) -> str:
+    kind, _, rest = text.strip().partition(" ")
+    key = rest.split(" ", 1)[0]
+    if kind not in KEY_TYPES:
+        raise refuse(
+            "not an SSH public key",
+            f"A host key is its type and its base64 text; the types are {', '.join(KEY_TYPES)}.",
+            "`ssh-keyscan -t ed25519 HOST` prints it; compare it on the machine: /etc/ssh/ssh_host_ed25519_key.pub",
+        )
+    try:
+        blob = base64.b64decode(key, validate=True)
+    except (binascii.Error, ValueError):
+        raise refuse("the host key is not base64", "It may have been cut or wrapped.", "copy the whole line") from None
+    if not blob.startswith(len(kind).to_bytes(4) + kind.encode()):
+        raise refuse(f"the host key is not a key of the type {kind}", "The base64 text names another type.")
+    return f"{kind} {key}"
+
+
+def _secret_reference(text: str) -> str:
+    # The text is not repeated in the message: it may be the secret itself.
+    if re.fullmatch(r"env:[A-Za-z_][A-Za-z0-9_]*|file:/.+", text, re.ASCII):
+        return text
+    raise refuse(
+        "not a reference to a secret",
+        "A spec never holds a secret, only where the controller finds it.",
+        "write env:NAME or file:/absolute/path",
+    )
+
+
+Name = Annotated[
+    str,
+    *_matching(
+        "a name",
+        r"[a-z0-9][a-z0-9._-]{0,62}",
+        "A name is 1 to 63 of a-z, 0-9, '.', '_' and '-', and starts with a letter or a digit.",
+    ),
+]
+"""The name of a node, cluster, model, lane, path, port or fleet."""
+
+EnvName = Annotated[
+    str,
+    *_matching(
+        "the name of an environment variable",
+        r"[A-Za-z_][A-Za-z0-9_]*",
+        "It is letters, digits and '_', and does not start with a digit.",
+    ),
+]
+"""The name of an environment variable."""
+
+ArgName = Annotated[
+    str,
+    *_matching(
+        "the name of an engine argument",
+        r"[A-Za-z0-9][A-Za-z0-9._-]*",
+        "It is letters, digits, '.', '_' and '-'.",
+        "write it without the leading dashes, for example max-num-seqs",
+    ),
+]
+"""The name of an engine argument, without leading dashes."""
+
+Host = Annotated[str, *_matching("a host", _HOST, "It is a host name or an IP address.")]
+"""A host name or IP address."""
+
+User = Annotated[str, *_matching("a user name", _USER, "It is letters, digits, '.', '_' and '-'.")]
+"""A login name."""
+
+ProxyJump = Annotated[
+    str,
+    *_matching(
+        "a jump host",
+        rf"(?:{_USER}@)?(?:\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9_][A-Za-z0-9._-]*)(?::[0-9]{{1,5}})?",
+        "It is [user@]host[:port].",
+    ),
+]
+"""A jump host: [user@]host[:port]."""
+
+RegistryHost = Annotated[
+    str,
+    *_matching(
+        "a registry host",
+        r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)(?::[0-9]{1,5})?",
+        "It is host[:port] as image references name it, for example ghcr.io or 127.0.0.1:5000.",
+    ),
+]
+"""A registry as image references name it: host[:port]."""
+
+Platform = Annotated[
+    str,
+    *_matching(
+        "a platform",
+        r"[a-z0-9]+/[a-z0-9_]+(?:/[a-z0-9]+)?",
+        "It is os/arch[/variant], for example linux/amd64 or linux/arm64.",
+    ),
+]
+"""An OCI platform: os/arch[/variant]."""
+
+KernelInterface = Annotated[
+    str, *_matching("a network interface", r"[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,14}", "It is a name `ip link` shows.")
+]
+"""The name of a network interface in the kernel, at most 15 characters."""
+
+Hca = Annotated[
+    str,
+    *_matching(
+        "a host channel adapter",
+        r"[A-Za-z0-9_.-]+(?::[0-9]+)?(?:,[A-Za-z0-9_.-]+(?::[0-9]+)?)*",
+        "It is a device `ibdev2netdev` or `rdma link` shows, several separated by commas.",
+    ),
+]
+"""RDMA devices, separated by commas."""
+
+Device = Annotated[
+    str,
+    *_matching(
+        "a device",
+        r"/[^\s:]+(?::[^\s:]+){0,2}|[A-Za-z0-9._-]+/[A-Za-z0-9._-]+=[A-Za-z0-9._:-]+",
+        "It is /dev/NAME[:/in/container[:rwm]] or a CDI name such as nvidia.com/gpu=all.",
+    ),
+]
+"""A device of the node: a path, or a CDI name."""
+
+_STRING = {"type": "string"}
+NodePath = Annotated[str, AfterValidator(_node_path), WithJsonSchema({**_STRING, "pattern": r"^(/|\{paths\.)"})]
+"""An absolute path on a node, which may start with or hold {paths.NAME}."""
+
+AbsolutePath = Annotated[str, AfterValidator(_absolute), WithJsonSchema({**_STRING, "pattern": "^/"})]
+"""An absolute POSIX path without '..'."""
+
+RelativePath = Annotated[str, AfterValidator(_relative), WithJsonSchema({**_STRING, "pattern": "^[^/]"})]
+"""A relative POSIX path without '..'."""
+
+Address = Annotated[
+    str, AfterValidator(_address), WithJsonSchema({**_STRING, "anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]})
+]
+"""An IPv4 or IPv6 address in its canonical form."""
+
+Endpoint = Annotated[str, AfterValidator(_endpoint), WithJsonSchema({**_STRING, "pattern": "^https?://"})]
+"""An http or https URL without credentials."""
+
+HostKey = Annotated[str, AfterValidator(_host_key), WithJsonSchema({**_STRING, "pattern": "^[a-z]"})]
+"""An SSH public key: type and base64, without a comment."""
+
+SecretReference = Annotated[
+    str,
+    AfterValidator(_secret_reference),
+    WithJsonSchema({**_STRING, "pattern": "^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)$"}),
+]
+"""Where the controller finds a secret: env:NAME or file:/absolute/path."""
+
+Sha256 = Annotated[
+    str,
+    *_matching("a checksum", r"sha256:[0-9a-f]{64}", "It is sha256: and 64 digits 0-9a-f.", "`sha256sum` prints it"),
+]
+"""A checksum: sha256:<64 hex digits>."""
+
+Text = Annotated[str, WithJsonSchema({"type": ["string", "number", "boolean"]})]
+"""Text that is kept as written, so that yes, 010 and 1e3 need no quotes."""
+
+Line = Annotated[str, Field(min_length=1)]
+"""Text that is not empty."""
+
+Port = Annotated[int, Field(ge=1, le=65535)]
+"""A TCP port."""

@@ -1,0 +1,122 @@
+"""What there is: registries, nodes and clusters."""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, Strict
+
+from specs.diagnostics import refuse
+from specs.fields import (
+    PLACEHOLDER,
+    AbsolutePath,
+    Address,
+    Endpoint,
+    Hca,
+    Host,
+    HostKey,
+    KernelInterface,
+    Name,
+    Platform,
+    Port,
+    ProxyJump,
+    User,
+)
+from specs.quantities import ByteSize
+from specs.records import Record
+
+
+def _unique(names: tuple[str, ...]) -> tuple[str, ...]:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise refuse(f"'{twice[0]}' is named twice", "Each node takes part once.")
+    return names
+
+
+LocalPath = Annotated[Path, Strict(strict=False)]
+NodeNames = Annotated[tuple[Name, ...], Strict(strict=False), Field(min_length=1), AfterValidator(_unique)]
+
+
+class Registry(Record):
+    """How the controller reaches an image registry."""
+
+    endpoint: Endpoint = Field(
+        description='URL, http or https, where the controller reaches this registry, e.g. "http://127.0.0.1:5000"'
+    )
+
+
+class Ssh(Record):
+    """How the controller reaches a node. Keys come from the SSH agent unless `identity_file` names one."""
+
+    host: Host = Field(description="host name or IP address")
+    port: Port = Field(default=22, description="TCP port of sshd")
+    user: User | None = Field(default=None, description="login name; default: the user who runs fleet")
+    identity_file: LocalPath | None = Field(
+        default=None, description="private key, a path on the controller: relative to this file, ~ is the home folder"
+    )
+    known_hosts: LocalPath | None = Field(
+        default=None,
+        description="known_hosts file, a path on the controller: relative to this file, ~ is the home folder",
+    )
+    host_key: HostKey | None = Field(
+        default=None, description='the pinned public key of the host: "ssh-ed25519 AAAA..."; wins over known_hosts'
+    )
+    proxy_jump: ProxyJump | None = Field(default=None, description="jump host: [user@]host[:port]")
+
+
+class Docker(Record):
+    """The Docker daemon of a node."""
+
+    socket: AbsolutePath = Field(default="/var/run/docker.sock", description="the daemon's Unix socket on the node")
+
+
+class Interface(Record):
+    """A network interface of a node that a cluster can use as its fabric."""
+
+    name: KernelInterface = Field(description="its name in the kernel, e.g. enp1s0f0np0")
+    hca: Hca | None = Field(default=None, description="its RDMA device, e.g. rocep1s0f0; several separated by commas")
+    address: Address = Field(description="its IP address, without a prefix length")
+
+
+class Node(Record):
+    """One machine reached by SSH that runs Docker."""
+
+    ssh: Ssh = Field(description="how the controller reaches the node")
+    docker: Docker = Field(default=Docker(), description="the Docker daemon of the node")
+    platform: Platform = Field(description="os/arch[/variant] of its images, e.g. linux/amd64 or linux/arm64")
+    gpus: int = Field(default=0, ge=0, le=1024, description="number of GPUs")
+    memory: ByteSize | None = Field(
+        default=None, description="memory that lanes can use, in bytes (128GiB); default: not checked"
+    )
+    interfaces: dict[Name, Interface] = Field(
+        default_factory=dict, description="fabric interfaces by a name that is the same on all nodes of a cluster"
+    )
+    paths: dict[Name, AbsolutePath] = Field(
+        default_factory=dict, description="folders on the node that lanes and models name as {paths.NAME}"
+    )
+
+    def expand(self, text: str) -> str:
+        """Return `text` with each {paths.NAME} replaced by this node's path.
+
+        Raises KeyError for a path the node does not have; a loaded spec has checked that.
+        """
+        return PLACEHOLDER.sub(lambda match: self.paths[match[1]], text)
+
+
+class Nccl(Record):
+    """Settings of NCCL that belong to the fabric of a cluster."""
+
+    gid_index: int | None = Field(
+        default=None, ge=0, le=255, description="index of the RoCE GID (NCCL_IB_GID_INDEX); default: NCCL chooses"
+    )
+
+
+class Cluster(Record):
+    """A named ordered set of nodes with its fabric settings. Clusters may share nodes."""
+
+    nodes: NodeNames = Field(description="the nodes in order; the first ones are taken first, rank 0 is the head")
+    interface: Name | None = Field(
+        default=None, description="the fabric: the name of an interface that each node has; default: the SSH host"
+    )
+    port: Port = Field(default=30000, description="TCP port of the HTTP server of the head")
+    rendezvous_port: Port = Field(default=29501, description="TCP port on the head where the ranks meet")
+    nccl: Nccl = Field(default=Nccl(), description="NCCL settings of the fabric")

@@ -1,0 +1,201 @@
+"""What to serve: models, lanes, and where lanes are placed."""
+
+import math
+import re
+from typing import Annotated
+
+from pydantic import Discriminator, Field, JsonValue, Strict, Tag, model_validator
+
+from specs.diagnostics import refuse
+from specs.fields import (
+    AbsolutePath,
+    ArgName,
+    Device,
+    EnvName,
+    Line,
+    Name,
+    NodePath,
+    Port,
+    RelativePath,
+    SecretReference,
+    Sha256,
+    Text,
+)
+from specs.images import ImageRef
+from specs.inventory import NodeNames
+from specs.quantities import ByteSize, Duration, PositiveDuration
+from specs.records import Record
+
+Words = Annotated[tuple[Text, ...], Strict(strict=False)]
+Degree = Annotated[int, Field(ge=1, le=65536)]
+
+
+class Secret(Record):
+    """A reference to a secret; the value itself is never part of a spec."""
+
+    secret: SecretReference = Field(description="env:NAME or file:/absolute/path, read on the controller")
+
+
+def _kind_of_env(value: object) -> str | None:
+    if isinstance(value, str):
+        return "(text)"
+    return "(secret)" if isinstance(value, dict | Secret) else None
+
+
+EnvValue = Annotated[
+    Annotated[Text, Tag("(text)")] | Annotated[Secret, Tag("(secret)")],
+    Discriminator(_kind_of_env, custom_error_type="env_value", custom_error_message="wants text or a secret"),
+]
+
+
+class Model(Record):
+    """The weights a lane serves, and the defaults of every lane that serves them."""
+
+    repo: Line | None = Field(default=None, description="repository on the Hugging Face Hub: owner/name")
+    revision: Line | None = Field(default=None, description="commit of the repository, best as the full hash")
+    path: NodePath | None = Field(
+        default=None, description="absolute path on the node of the model's folder or file; may hold {paths.NAME}"
+    )
+    verify: dict[RelativePath, Sha256] = Field(
+        default_factory=dict, description="checksums, sha256:<64 hex>, by file below the model's folder"
+    )
+    args: dict[ArgName, JsonValue] = Field(
+        default_factory=dict, description="default engine arguments of the lanes that serve this model"
+    )
+    served_name: Line | None = Field(default=None, description="the model's name in the HTTP API")
+
+    @model_validator(mode="after")
+    def _says_where(self) -> "Model":
+        if self.repo is None and self.path is None:
+            raise refuse("a model needs `repo` or `path`", "Nothing says where its files are.")
+        return self
+
+
+class Parallel(Record):
+    """How a model is split; the engine checks that the parts fit."""
+
+    tensor: Degree = Field(default=1, description="tensor parallel size")
+    pipeline: Degree = Field(default=1, description="pipeline parallel size")
+    data: Degree = Field(default=1, description="data parallel size")
+    expert: Degree = Field(default=1, description="expert parallel size")
+
+
+class Mount(Record):
+    """A folder or file of the node that the container sees."""
+
+    source: NodePath = Field(description="absolute path on the node; may hold {paths.NAME}")
+    target: AbsolutePath = Field(description="absolute path in the container")
+    read_only: bool = Field(default=True, description="whether the container cannot write to it")
+
+
+class Probe(Record):
+    """One question that a healthy lane answers. Exactly one of `chat` and `completion` is set."""
+
+    chat: Line | None = Field(default=None, description="a user message, sent to the chat completions API")
+    completion: Line | None = Field(default=None, description="a prompt, sent to the completions API")
+    expect: Line | None = Field(default=None, description="text the answer must hold; case does not matter")
+    expect_regex: Line | None = Field(default=None, description="regular expression the answer must match somewhere")
+    max_tokens: int = Field(default=32, ge=1, le=65536, description="length of the answer at most, in tokens")
+    timeout: PositiveDuration = Field(default=60.0, description="time for the whole answer, in seconds (60s)")
+
+    @model_validator(mode="after")
+    def _asks_once(self) -> "Probe":
+        if (self.chat is None) == (self.completion is None):
+            raise refuse(
+                "a probe has exactly one of `chat` and `completion`",
+                "`chat` asks a chat model; `completion` continues a prompt.",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _expression_compiles(self) -> "Probe":
+        try:
+            re.compile(self.expect_regex or "")
+        except (re.error, OverflowError, RecursionError) as error:
+            raise refuse("`expect_regex` is not a regular expression", str(error)) from None
+        return self
+
+
+class Health(Record):
+    """How a boot is judged, and what proves that a lane serves."""
+
+    boot: PositiveDuration = Field(default=2400.0, description="time from start to a good answer, in seconds (40m)")
+    stall: PositiveDuration = Field(
+        default=600.0, description="time without any sign of progress while booting, in seconds (10m)"
+    )
+    interval: PositiveDuration = Field(default=2.0, description="time between two looks, in seconds (2s)")
+    path: AbsolutePath = Field(default="/health", description="path of the engine's health endpoint")
+    probes: Annotated[tuple[Probe, ...], Strict(strict=False)] = Field(
+        default=(Probe(chat="What is the capital of France?"),),
+        description="questions that must all be answered; default: one that any answer satisfies",
+    )
+
+
+class Parked(Record):
+    """Why a lane is kept but never placed."""
+
+    reason: Line = Field(description="why the lane is parked")
+    reopen_when: Line | None = Field(default=None, description="what must happen before it can be placed again")
+
+
+class Lane(Record):
+    """A named, complete recipe for serving one model."""
+
+    engine: Line = Field(description="the serving program, e.g. vllm, sglang, llama-cpp, custom")
+    image: ImageRef = Field(
+        description="the image, pinned: repo@sha256:<digest>, or sha256:<image id> of a local build"
+    )
+    model: Name | None = Field(default=None, description="the model to serve, a key of `models`")
+    nodes: Degree | None = Field(
+        default=None, description="number of nodes, one rank each; default: tensor x pipeline x data, one GPU a node"
+    )
+    parallel: Parallel = Field(default=Parallel(), description="how the model is split")
+    args: dict[ArgName, JsonValue] = Field(
+        default_factory=dict, description="engine arguments without dashes; null takes a default of the model away"
+    )
+    argv: Words = Field(default=(), description="the whole command line of a custom engine, one word an item")
+    entrypoint: Annotated[tuple[Text, ...], Strict(strict=False), Field(min_length=1)] | None = Field(
+        default=None, description="what to run instead of the image's entrypoint, one word an item"
+    )
+    env: dict[EnvName, EnvValue] = Field(
+        default_factory=dict, description="environment: text, kept as written, or {secret: env:NAME | file:/path}"
+    )
+    mounts: Annotated[tuple[Mount, ...], Strict(strict=False)] = Field(
+        default=(), description="folders and files of the node that the container sees"
+    )
+    devices: Annotated[tuple[Device, ...], Strict(strict=False)] = Field(
+        default=(), description="devices of the node, e.g. /dev/infiniband"
+    )
+    shm_size: ByteSize | None = Field(default=None, description="size of /dev/shm in bytes (64GiB)")
+    ulimits: dict[Name, Annotated[int, Field(ge=-1)]] = Field(
+        default_factory=dict, description="limits by name, soft and hard alike, e.g. memlock: -1 (no limit)"
+    )
+    memory: ByteSize | None = Field(default=None, description="memory that each rank needs, in bytes (96GiB)")
+    gpus: Annotated[int, Field(ge=0, le=1024)] | None = Field(
+        default=None, description="GPUs of each rank; default: all of the node"
+    )
+    shares: bool = Field(default=False, description="whether other lanes that share may run on the same nodes")
+    ports: dict[Name, Port] = Field(
+        default_factory=dict, description="further TCP ports of the engine by name, e.g. rpc: 50052"
+    )
+    health: Health = Field(default=Health(), description="how a boot is judged and what proves that the lane serves")
+    stop_grace: Duration = Field(default=30.0, description="time to stop before the engine is killed, in seconds (30s)")
+    served_name: Line | None = Field(
+        default=None, description="the model's name in the HTTP API; wins over the model's"
+    )
+    parked: Parked | None = Field(default=None, description="set: the lane is kept and checked, but never placed")
+
+    @property
+    def node_count(self) -> int:
+        """How many nodes the lane takes: `nodes`, else tensor x pipeline x data, which is one GPU a node."""
+        return self.nodes or math.prod((self.parallel.tensor, self.parallel.pipeline, self.parallel.data))
+
+
+class Placement(Record):
+    """This lane on this cluster: the desired state."""
+
+    lane: Name = Field(description="the lane, a key of `lanes`")
+    cluster: Name = Field(description="the cluster, a key of `clusters`")
+    nodes: NodeNames | None = Field(
+        default=None, description="the nodes of the cluster to take, rank 0 first; default: the first ones"
+    )

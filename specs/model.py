@@ -1,0 +1,90 @@
+"""The spec: everything a user declares about one fleet."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, PrivateAttr, Strict
+
+from specs.diagnostics import Diagnostic, Place
+from specs.fields import Name, RegistryHost
+from specs.inventory import Cluster, Node, Registry
+from specs.lanes import Lane, Model, Placement
+from specs.records import Record
+
+CANONICAL_VERSION = 1  # part of every fingerprint: raise it when the canonical form changes
+
+
+class Spec(Record):
+    """A validated spec. Made by `specs.load`; can be made directly in tests, without the cross-object rules."""
+
+    fleet: Name = Field(description="the name of the fleet")
+    registries: dict[RegistryHost, Registry] = Field(
+        default_factory=dict, description="registries by the host that image references name, e.g. ghcr.io"
+    )
+    nodes: dict[Name, Node] = Field(default_factory=dict, description="the machines by name")
+    clusters: dict[Name, Cluster] = Field(default_factory=dict, description="ordered sets of nodes by name")
+    models: dict[Name, Model] = Field(default_factory=dict, description="models by name")
+    lanes: dict[Name, Lane] = Field(default_factory=dict, description="lanes by name")
+    placements: Annotated[tuple[Placement, ...], Strict(strict=False)] = Field(
+        default=(), description="which lane runs on which cluster: the desired state"
+    )
+
+    _root: Path = PrivateAttr(default=Path())
+    _files: tuple[Path, ...] = PrivateAttr(default=())
+    _find: Callable[[tuple[str | int, ...]], Place] | None = PrivateAttr(default=None)
+
+    @property
+    def root(self) -> Path:
+        """The folder of the main file."""
+        return self._root
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Every file the spec was read from, the main file first."""
+        return self._files
+
+    @property
+    def fingerprint(self) -> str:
+        """ "sha256:<hex>" of the content: independent of the order of keys, comments, the layout in files.
+
+        Values that equal their default do not count, so that a new field does not change old fingerprints.
+        """
+        canonical = json.dumps(self._canonical(), sort_keys=True, separators=(",", ":"))
+        return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
+
+    def nodes_of(self, placement: Placement) -> tuple[str, ...]:
+        """Return the nodes the placement takes, rank 0 (the head) first."""
+        if placement.nodes is not None:
+            return placement.nodes
+        return self.clusters[placement.cluster].nodes[: self.lanes[placement.lane].node_count]
+
+    def place(self, *loc: str | int) -> Place:
+        """Return where a value was written, e.g. `spec.place("lanes", "x", "engine")`.
+
+        For a value nobody wrote, it is the place of the nearest thing around it.
+        """
+        return self._find(loc) if self._find else Place(self._root)
+
+    def diagnostic(self, loc: tuple[str | int, ...], summary: str, detail: str = "", hint: str = "") -> Diagnostic:
+        """Return a diagnostic at the value at `loc`, for checks that need to know more than the spec does."""
+        return Diagnostic.at(self.place(*loc), summary, detail, hint)
+
+    def _canonical(self) -> dict[str, object]:
+        content = self.model_dump(mode="json", exclude_defaults=True)
+        for name, node in self.nodes.items():
+            ssh = content["nodes"][name]["ssh"]
+            for key in ("identity_file", "known_hosts"):
+                if (path := getattr(node.ssh, key)) is not None:
+                    ssh[key] = self._portable(path)
+        content["placements"] = sorted(content.get("placements", ()), key=lambda p: json.dumps(p, sort_keys=True))
+        return {"version": CANONICAL_VERSION, "spec": content}
+
+    def _portable(self, path: Path) -> str:
+        """Return a path of the controller without what differs between two checkouts of one spec."""
+        for anchor, sign in ((self._root.absolute(), "."), (Path.home(), "~")):
+            if path.is_relative_to(anchor):
+                return f"{sign}/{path.relative_to(anchor)}"
+        return str(path)
