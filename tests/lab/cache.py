@@ -1,0 +1,47 @@
+"""Built artefacts, kept between labs: made in a temporary folder, moved into place whole, never half there."""
+
+import fcntl
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .config import cache_dir
+
+
+def fingerprint(recipe: object) -> str:
+    """The key of an artefact: another recipe is another folder, so nothing is ever stale."""
+    return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:12]
+
+
+@contextmanager
+def locked(name: str) -> Iterator[None]:
+    """One process at a time: two labs may come up at once."""
+    folder = cache_dir() / "locks"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / name).open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def artefact(kind: str, recipe: object, build: Callable[[Path], None]) -> Path:
+    """The folder of a built thing; built once."""
+    place = cache_dir() / kind / fingerprint(recipe)
+    with locked(f"{kind}-{place.name}"):
+        if not place.exists():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            build_into(place, build)
+    return place
+
+
+def build_into(place: Path, build: Callable[[Path], None]) -> None:
+    work = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
+    try:
+        work.chmod(0o755)
+        build(work)
+        work.rename(place)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)

@@ -1,0 +1,250 @@
+"""The lab: a real fleet on one machine. Nodes with their own sshd and Docker, a registry, an engine, two models."""
+
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
+from . import cgroups, disk, network, packages, record, registry
+from .cache import fingerprint, locked
+from .config import LabConfig, labs_dir
+from .image import ImageSet, ensure_images
+from .model import ensure_models
+from .node import Node
+from .record import Record
+from .registry import Registry
+from .runtime import ensure_runtime
+from .shell import LabError, Progress, side_by_side
+
+SCRIPT = Path(__file__).with_name("node.sh")
+
+
+class Lab:
+    """A running lab. Make one with `Lab.up`, find one with `Lab.attach`."""
+
+    def __init__(self, made: Record) -> None:
+        self.record = made
+        self.config = made.config
+        self.name = made.config.name
+        self.folder = made.config.folder
+        self.registry = Registry(self.folder / "registry", made.port)
+        self.nodes = {node.name: Node(node, runtime=made.runtime) for node in made.config.all_nodes()}
+        self.images = {image.name: self.registry.reference(image) for image in made.images}
+        self.built = {image.name: image for image in made.images}
+
+    @property
+    def identity_file(self) -> Path:
+        """The private key that every node accepts, for root, ops and guest."""
+        return self.folder / "identity"
+
+    @property
+    def known_hosts(self) -> Path:
+        """The pinned host keys, by address and by name."""
+        return self.folder / "known_hosts"
+
+    @property
+    def ssh_config(self) -> Path:
+        """For use by hand: `ssh -F FILE node1`."""
+        return self.folder / "ssh_config"
+
+    @property
+    def models(self) -> dict[str, str]:
+        """The models by name, as paths in the nodes."""
+        return {path.stem: f"/srv/models/{path.name}" for path in self.record.models}
+
+    @classmethod
+    def up(
+        cls,
+        name: str = "fleetlab",
+        subnet: str = "10.77.0.0/24",
+        nodes: int = 4,
+        *,
+        small_disk_mb: Mapping[str, int] | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Have a lab: the one that is there if it is what was asked for, mended where needed, else a new one."""
+        config = LabConfig(name=name, subnet=subnet, nodes=nodes, small_disk_mb=dict(small_disk_mb or {}))
+        packages.require_supported()
+        with locked(f"lab-{name}"):
+            return cls._up(config, progress or Progress(quiet=True))
+
+    @classmethod
+    def _up(cls, config: LabConfig, progress: Progress) -> Self:
+        wanted, images = prepare(config, progress)
+        if cls._stands(wanted):
+            lab = cls(wanted)
+            progress.step(f"{config.name} is already up", lab.mend)
+            return lab
+        progress.step("leftovers removed", lambda: remove(config.name))
+        lab = cls(wanted)
+        lab._build(images, progress)
+        return lab
+
+    @classmethod
+    def _stands(cls, wanted: Record) -> bool:
+        """Whether this very lab is there, down to its network: a rebooted machine has only its files."""
+        try:
+            found = record.load(wanted.config.name)
+        except LabError:
+            return False
+        return found is not None and found == wanted and not network.missing(wanted.config)
+
+    @classmethod
+    def attach(cls, name: str = "fleetlab") -> Self:
+        """Find a lab that is up."""
+        found = record.load(name)
+        if found is None or network.missing(found.config):
+            raise LabError(f"no lab named {name} is up (python -m tests.lab up --name {name})")
+        return cls(found)
+
+    def down(self) -> None:
+        """Take the lab away, whole."""
+        with locked(f"lab-{self.name}"):
+            remove(self.name)
+
+    def mend(self) -> None:
+        """Undo every fault, on every node and in the registry."""
+        if not self.registry.alive:
+            self.registry.stop()
+            self.registry.start()
+        side_by_side(node.mend for node in self.nodes.values())
+
+    def reset(self, *, images: bool = False) -> None:
+        """Between tests: everything mended, no containers, good models; without any image if so asked."""
+        self.mend()
+        side_by_side([lambda node=node: self._reset_node(node, images=images) for node in self.nodes.values()])  # type: ignore[misc]
+
+    def _reset_node(self, node: Node, *, images: bool) -> None:
+        node.remove_containers()
+        if images:
+            node.remove_images()
+        disk.place_models(node.config, self.record.models)
+
+    def status(self) -> list[str]:
+        """One line per thing, for people."""
+        lines = [f"registry  {self.registry.endpoint}  {'up' if self.registry.alive else 'DOWN'}"]
+        return lines + [
+            f"{node.name:8}  {node.address:14}  {node.store:10}  {'on' if node.is_on else 'OFF'}"
+            for node in self.nodes.values()
+        ]
+
+    # making it
+
+    def _build(self, images: ImageSet, progress: Progress) -> None:
+        self.folder.mkdir(parents=True)
+        shutil.copyfile(SCRIPT, self.folder / SCRIPT.name)
+        disk.new_key(self.identity_file, comment=self.name)
+        progress.step("network", self._build_network)
+        progress.step("disks", self._build_disks)
+        fill = [lambda: self._fill_registry(images, progress)]
+        side_by_side([*fill, *(lambda node=node: self._boot(node, progress) for node in self.nodes.values())])  # type: ignore[misc]
+        self._write_ssh_files()
+        record.save(self.record, self.facts())
+
+    def _build_network(self) -> None:
+        network.create_bridge(self.config)
+        for node in self.config.all_nodes():
+            network.connect(self.config, node)
+
+    def _build_disks(self) -> None:
+        key = self.identity_file.with_suffix(".pub").read_text()
+        hosts = {node.name: node.address for node in self.nodes.values()}
+        for node in self.nodes.values():
+            disk.create(node.config, hosts=hosts, authorized_key=key)
+            disk.place_models(node.config, self.record.models)
+
+    def _boot(self, node: Node, progress: Progress) -> None:
+        progress.step(f"{node.name} at {node.address}, {node.store} image store", node.power_on)
+
+    def _fill_registry(self, images: ImageSet, progress: Progress) -> None:
+        since = time.monotonic()
+        self.registry.start()
+        registry.push(self.registry, images)
+        progress.done(f"registry at {self.registry.endpoint} with {len(images.images)} images", since)
+
+    def _write_ssh_files(self) -> None:
+        nodes = self.nodes.values()
+        self.known_hosts.write_text("".join(f"{node.address},{node.name} {node.host_key}\n" for node in nodes))
+        hosts = "".join(f"Host {node.name}\n  HostName {node.address}\n" for node in nodes)
+        common = f"  User root\n  IdentityFile {self.identity_file}\n  IdentitiesOnly yes\n"
+        strict = f"  UserKnownHostsFile {self.known_hosts}\n  GlobalKnownHostsFile /dev/null\n  StrictHostKeyChecking yes\n"
+        self.ssh_config.write_text(f"{hosts}Host *\n{common}{strict}")
+
+    def facts(self) -> dict[str, object]:
+        """The public part of `lab.json`."""
+        return {
+            "name": self.name,
+            "subnet": self.config.subnet,
+            "identity_file": str(self.identity_file),
+            "known_hosts": str(self.known_hosts),
+            "ssh_config": str(self.ssh_config),
+            "registry": {"endpoint": self.registry.endpoint, "port": self.registry.port},
+            "images": {name: self._image_facts(name) for name in self.images},
+            "models": self.models,
+            "nodes": {node.name: node_facts(node) for node in self.nodes.values()},
+        }
+
+    def _image_facts(self, name: str) -> dict[str, object]:
+        image = self.built[name]
+        return {
+            "reference": self.images[name],
+            "digest": image.digest,
+            "config_digest": image.config_digest,
+            "architecture": image.architecture,
+            "compressed_bytes": image.compressed_bytes,
+        }
+
+
+def node_facts(node: Node) -> dict[str, object]:
+    return {
+        "address": node.address,
+        "store": node.store,
+        "host_key": node.host_key,
+        "disk": str(node.disk),
+        "namespace": node.config.namespace,
+        "link": node.config.link,
+    }
+
+
+def prepare(config: LabConfig, progress: Progress) -> tuple[Record, ImageSet]:
+    """Install, fetch and build what is not there yet; all of it outlives the lab."""
+    progress.step("Debian packages", packages.ensure_packages)
+    since = time.monotonic()
+    runtime, images, models = make_artefacts()
+    progress.done("Docker of the next release, engine images, models", since)
+    wanted = fingerprint([config.subnet, config.nodes, dict(config.small_disk_mb), SCRIPT.read_text(), disk.SSHD])
+    port = port_of(config)
+    paths = tuple(models.values())
+    return Record(config, port, images.images, runtime, paths, wanted), images
+
+
+def make_artefacts() -> tuple[Path, ImageSet, dict[str, Path]]:
+    made: dict[str, object] = {}
+    builders = {"runtime": ensure_runtime, "images": ensure_images, "models": ensure_models}
+    side_by_side([lambda name=name: made.update({name: builders[name]()}) for name in builders])  # type: ignore[misc]
+    return made["runtime"], made["images"], made["models"]  # type: ignore[return-value]
+
+
+def port_of(config: LabConfig) -> int:
+    """The port of the lab that is there, else a free one."""
+    try:
+        found = record.load(config.name)
+    except LabError:
+        found = None
+    return found.port if found else registry.free_port(config.favourite_port)
+
+
+def remove(name: str) -> None:
+    """Take away all that carries a lab's name, from whatever run, in whatever state."""
+    folder = LabConfig(name=name).folder
+    nodes = network.namespaces(name)
+    network.remove(name)
+    for node in nodes:
+        cgroups.remove(node)
+    registry.remove(folder / "registry")
+    if folder.exists():
+        shutil.rmtree(folder)
+    network.restore_bridge_filter()
+    if labs_dir().exists() and not any(labs_dir().iterdir()):
+        labs_dir().rmdir()

@@ -1,0 +1,39 @@
+#!/bin/sh
+# What runs inside a node's namespaces: its boot, its Docker daemon, its SSH server.
+set -eu
+PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export PATH
+
+boot() { # FOLDER NAME RUNTIME
+    hostname "$2"
+    # Copies of other nodes' namespace handles would keep those namespaces alive after their nodes are gone.
+    for handle in /run/netns/*; do umount "$handle" 2>/dev/null || :; done
+    umount /run/netns 2>/dev/null || :
+    mount -t overlay -o "lowerdir=/etc,upperdir=$1/etc,workdir=$1/etc.work" overlay /etc
+    mount -t tmpfs -o mode=755 tmpfs /run
+    mkdir -p /run/sshd /run/lock /var/lib/docker
+    for place in root home srv tmp var/log; do mount --bind "$1/disk/$place" "/$place"; done
+    if [ -e "$1/disk/docker.img" ]; then
+        mount -o loop "$1/disk/docker.img" /var/lib/docker
+    else
+        mount --bind "$1/disk/docker" /var/lib/docker
+    fi
+    if [ -n "$3" ]; then mount --bind "$3" /usr/local/bin; fi
+    start_docker
+    start_sshd
+    exec sleep infinity
+}
+
+start_docker() {
+    rm -f /run/docker.pid
+    setsid dockerd >>/var/log/dockerd.log 2>&1 </dev/null &
+}
+
+start_sshd() {
+    mkdir -p /run/sshd
+    /usr/sbin/sshd -E /var/log/sshd.log
+}
+
+verb=$1
+shift
+"$verb" "$@"
