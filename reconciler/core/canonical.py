@@ -26,6 +26,17 @@ def plain(value: object) -> Any:
     return value
 
 
+def jsonable(value: object) -> Any:
+    """`value` as JSON types with every field in place, for readers outside: unset shows as null or []."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: jsonable(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(item) for key, item in sorted(value.items())}
+    if isinstance(value, (tuple, list)):
+        return [jsonable(item) for item in value]
+    return value
+
+
 def canonical_json(value: object) -> str:
     """The one text of `value`: the same for equal values, whatever order they were built in."""
     return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -50,6 +50,8 @@ def labels(fleet: str, gang: Gang, rank: RankSpec, revision: int, operation: str
         PREFIX + "operation": operation,
         PREFIX + "image": rank.container.image.reference,
         PREFIX + "image-id": image_id,
+        PREFIX + "ports": ",".join(str(port) for port in rank.ports),
+        PREFIX + "stop-grace": f"{gang.stop_grace_s:g}",
         PREFIX + "spec": canonical_json(rank.container),
     }
 
@@ -68,6 +70,9 @@ def owner_of(found: Mapping[str, str]) -> Owner | None:
             operation=found[PREFIX + "operation"],
             pin=found[PREFIX + "image"],
             image_id=found[PREFIX + "image-id"],
+            ports=tuple(int(port) for port in found[PREFIX + "ports"].split(",") if port),
+            stop_grace_s=float(found[PREFIX + "stop-grace"]),
+            declared_env=tuple(key for key, _ in _declared_env(found)),
         )
     except (KeyError, ValueError):
         return None
@@ -75,8 +80,12 @@ def owner_of(found: Mapping[str, str]) -> Owner | None:
 
 def secret_references(found: Mapping[str, str]) -> dict[str, str]:
     """Env keys whose values are secrets, with the reference each came from, read from the rank's own spec label."""
+    return {key: str(value["secret"]) for key, value in _declared_env(found) if isinstance(value, dict)}
+
+
+def _declared_env(found: Mapping[str, str]) -> list[tuple[str, object]]:
     try:
-        env = json.loads(found.get(PREFIX + "spec", "{}")).get("env", [])
-        return {key: value["secret"] for key, value in env if isinstance(value, dict)}
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return {}
+        spec = json.loads(found.get(PREFIX + "spec", "{}"))
+        return [(str(key), value) for key, value in spec.get("env", [])]
+    except (ValueError, TypeError, AttributeError):
+        return []

@@ -54,6 +54,19 @@ class Owner:
     operation: str
     pin: str
     image_id: str
+    ports: tuple[int, ...] = ()
+    stop_grace_s: float = 30.0
+    declared_env: tuple[str, ...] = ()
+
+    @property
+    def gang(self) -> str:
+        """The address of the placement it was made for."""
+        return f"{self.cluster}/{self.lane}"
+
+    @property
+    def digest(self) -> str:
+        """The digest its image was pinned by."""
+        return self.pin.rpartition("@")[2]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,187 @@
+"""What can be known to fail is refused before anything is touched.
+
+Each check is a function of one gang that has to boot and of the facts of its nodes; it yields refusals. The list
+`CHECKS` is the whole of it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from reconciler.core.classify import GangView, RankView
+from reconciler.core.desired import Desired, NodeDeclaration
+from reconciler.core.observed import Container, Listener, NodeFacts, Observed, SourceImage, SourceMissing
+from reconciler.core.plan import Refusal
+
+
+@dataclass(frozen=True)
+class Case:
+    """One gang that is about to boot, with what its checks may look at."""
+
+    desired: Desired
+    observed: Observed
+    view: GangView
+
+    def declared(self, node: str) -> NodeDeclaration:
+        """What the spec says of the node."""
+        return next(item for item in self.desired.nodes if item.name == node)
+
+    def refuse(self, code: str, rank: RankView, summary: str, hint: str = "") -> Refusal:
+        """A refusal of this gang at one of its nodes."""
+        return Refusal(code, self.view.gang.address, rank.rank.node, summary, hint)
+
+    def foreign(self, facts: NodeFacts) -> Iterator[Container]:
+        """Running containers of the node that this fleet did not make."""
+        for item in facts.containers:
+            if item.is_running and (item.owner is None or item.owner.fleet != self.desired.fleet):
+                yield item
+
+
+def _platform(case: Case, rank: RankView) -> Iterator[Refusal]:
+    declared = case.declared(rank.rank.node).platform
+    if declared != rank.facts.platform:
+        yield case.refuse(
+            "platform",
+            rank,
+            f"{rank.rank.node} is {rank.facts.platform}, the spec says {declared}",
+            "correct `platform` of the node in the spec",
+        )
+
+
+def _image_platform(case: Case, rank: RankView) -> Iterator[Refusal]:
+    pin = rank.rank.container.image
+    source = case.observed.sources.get(pin.digest)
+    if not isinstance(source, SourceImage) or rank.facts.image_for(pin) is not None:
+        return
+    if rank.facts.platform not in source.platforms:
+        there = ", ".join(source.platforms) or "no platform"
+        yield case.refuse(
+            "image-platform",
+            rank,
+            f"image {pin.short} is made for {there}; {rank.rank.node} is {rank.facts.platform}",
+            "pin the digest of an image (or index) that has this platform",
+        )
+
+
+def _image_exists(case: Case, rank: RankView) -> Iterator[Refusal]:
+    pin = rank.rank.container.image
+    source = case.observed.sources.get(pin.digest)
+    if isinstance(source, SourceMissing) and rank.facts.image_for(pin) is None:
+        yield case.refuse(
+            "image-missing",
+            rank,
+            f"image {pin.reference} is not on {rank.rank.node}, and its source does not have it: {source.reason}",
+            "push the image, or pin a digest that the source has",
+        )
+
+
+def _disk(case: Case, rank: RankView) -> Iterator[Refusal]:
+    pin = rank.rank.container.image
+    source = case.observed.sources.get(pin.digest)
+    free = rank.facts.disk_free_bytes
+    if not isinstance(source, SourceImage) or free is None or rank.facts.image_for(pin) is not None:
+        return
+    missing = dict(source.bytes_by_platform).get(rank.facts.platform, 0)
+    if missing > free:
+        yield case.refuse(
+            "disk",
+            rank,
+            f"{rank.rank.node} has {free / 2**30:.1f} GiB free, image {pin.short} needs at least "
+            f"{missing / 2**30:.1f} GiB",
+            f"free space below {rank.facts.docker_root} on {rank.rank.node}",
+        )
+
+
+def _memory(case: Case, rank: RankView) -> Iterator[Refusal]:
+    need, total = rank.rank.memory_bytes, rank.facts.memory_total_bytes
+    if need is not None and total is not None and need > total:
+        yield case.refuse(
+            "memory",
+            rank,
+            f"the lane needs {need / 2**30:.1f} GiB a rank; {rank.rank.node} has {total / 2**30:.1f} GiB in all",
+        )
+
+
+def _gpus(case: Case, rank: RankView) -> Iterator[Refusal]:
+    need, there = rank.rank.container.gpus, len(rank.facts.gpus)
+    if there and need > there:
+        yield case.refuse("gpus", rank, f"the lane needs {need} GPUs a rank; {rank.rank.node} has {there}")
+
+
+def _foreign_gpu(case: Case, rank: RankView) -> Iterator[Refusal]:
+    if rank.rank.container.gpus == 0:
+        return
+    for item in case.foreign(rank.facts):
+        if item.gpus != 0:
+            yield case.refuse(
+                "foreign-gpu",
+                rank,
+                f"GPU of {rank.rank.node} is held by foreign container {item.name} ({item.image})",
+                f"stop it yourself: ssh to {rank.rank.node} and `docker stop {item.name}`",
+            )
+
+
+def _port(case: Case, rank: RankView) -> Iterator[Refusal]:
+    for port in rank.rank.ports:
+        listener = _foreign_listener(case, rank.facts, port)
+        if listener is not None:
+            holder = _holder(case, rank.facts, listener)
+            yield case.refuse(
+                "foreign-port",
+                rank,
+                f"port {port} of {rank.rank.node} is taken by {holder}",
+                "stop it yourself, or give the cluster or lane another port",
+            )
+
+
+def _foreign_listener(case: Case, facts: NodeFacts, port: int) -> Listener | None:
+    """Who listens on the port, unless it is a container of this fleet (which the plan stops first)."""
+    own = [item for item in facts.containers if item.owner and item.owner.fleet == case.desired.fleet]
+    own_ids = {item.id for item in own}
+    own_ports = {port for item in own if item.is_running and item.owner for port in item.owner.ports}
+    for listener in facts.listeners:
+        if listener.port != port:
+            continue
+        if listener.container_id in own_ids or (listener.container_id is None and port in own_ports):
+            continue
+        return listener
+    return _published(case, facts, port)
+
+
+def _published(case: Case, facts: NodeFacts, port: int) -> Listener | None:
+    for item in case.foreign(facts):
+        if port in item.published_ports:
+            return Listener(port, container_id=item.id)
+    return None
+
+
+def _holder(case: Case, facts: NodeFacts, listener: Listener) -> str:
+    """The listener in a person's words: the container by name where it can be known."""
+    named = next((item for item in facts.containers if item.id == listener.container_id), None)
+    if named is not None:
+        return f"foreign container {named.name} ({named.image})"
+    published = [item.name for item in case.foreign(facts) if listener.port in item.published_ports]
+    if published:
+        return f"foreign container {published[0]}"
+    if listener.process:
+        return f"process {listener.process}, which is not a container of this fleet"
+    suspects = ", ".join(sorted(item.name for item in case.foreign(facts))) or "a process outside Docker"
+    return f"something this fleet did not start (running there: {suspects})"
+
+
+Check = Callable[[Case, RankView], Iterable[Refusal]]
+
+CHECKS: tuple[Check, ...] = (
+    _platform,
+    _image_exists,
+    _image_platform,
+    _disk,
+    _memory,
+    _gpus,
+    _foreign_gpu,
+    _port,
+)
+
+
+def refusals(case: Case) -> tuple[Refusal, ...]:
+    """Every reason not to boot this gang now, in the order of `CHECKS` and ranks."""
+    return tuple(found for check in CHECKS for rank in case.view.ranks for found in check(case, rank))

@@ -1,0 +1,84 @@
+"""Sentences for people: why a gang has to change. Nothing is ever decided by them."""
+
+from collections.abc import Iterator
+
+from reconciler.core.classify import GangView, RankView, Rule, Situation
+from reconciler.core.diff import FieldChange
+from reconciler.core.identity import is_proved
+from reconciler.core.observed import Container
+
+
+def boot_reason(view: GangView, rule: Rule) -> str:
+    """One line: what was found that asks for the change."""
+    if rule.situation is Situation.ABSENT:
+        return "wanted, not running"
+    if rule.situation is Situation.STOPPED:
+        return _stopped_reason(view)
+    if rule.situation is Situation.BROKEN:
+        return f"{'; '.join(_dead(view))}: the gang boots again"
+    if rule.situation is Situation.CHANGED:
+        return f"the spec changed: {_names(found_fields(view)) or 'another rank layout'}"
+    if rule.situation is Situation.DRIFTED:
+        return f"changed by hand on the node: {_names(found_fields(view))}"
+    return rule.sentence
+
+
+def _stopped_reason(view: GangView) -> str:
+    present = [rank.present for rank in view.ranks]
+    if all(item is None or (item.state == "created" and not is_proved(item.name)) for item in present):
+        return "wanted, staged, not started yet"
+    return "; ".join(_dead(view)) or "wanted, not running"
+
+
+def _dead(view: GangView) -> Iterator[str]:
+    for rank in view.ranks:
+        if not rank.is_up:
+            yield f"rank {rank.rank.index} on {rank.rank.node} {describe_end(rank.present)}"
+
+
+def describe_end(container: Container | None) -> str:
+    """How a container that should run does not: "exited 137 (out of memory)", "is paused", "is missing"."""
+    if container is None:
+        return "is missing"
+    if container.state in {"exited", "dead"}:
+        return f"exited {container.exit_code}{_cause(container)}{_since(container.finished_at)}"
+    if container.state == "created":
+        error = f": {container.error}" if container.error else ""
+        return f"was never started{error}"
+    if container.state == "running":
+        return "runs as something else"
+    return f"is {container.state}"
+
+
+def _cause(container: Container) -> str:
+    if container.oom_killed:
+        return " (out of memory)"
+    return {137: " (killed)", 143: " (terminated)", 139: " (segmentation fault)"}.get(container.exit_code or 0, "")
+
+
+def _since(finished_at: str) -> str:
+    return f" at {finished_at[:19]}Z" if finished_at else ""
+
+
+def found_fields(view: GangView) -> tuple[FieldChange, ...]:
+    """What differs, over all ranks; a change that is the same on several ranks is told once."""
+    found = [change for rank in view.ranks for change in _live(rank)]
+    return tuple(dict.fromkeys(found))
+
+
+def _live(rank: RankView) -> tuple[FieldChange, ...]:
+    return rank.drift if rank.present is not None and rank.present.is_running else ()
+
+
+def _names(fields: tuple[FieldChange, ...]) -> str:
+    return ", ".join(dict.fromkeys(change.field for change in fields))
+
+
+def boot_notes(view: GangView) -> tuple[str, ...]:
+    """What a reader may want to know beside the reason: where the image is missing."""
+    missing: dict[str, list[str]] = {}
+    for rank in view.ranks:
+        pin = rank.rank.container.image
+        if rank.fit is None and rank.facts.image_for(pin) is None:
+            missing.setdefault(pin.short, []).append(rank.rank.node)
+    return tuple(f"image {name} is missing on {' '.join(nodes)}" for name, nodes in sorted(missing.items()))

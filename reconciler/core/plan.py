@@ -1,0 +1,181 @@
+"""The plan: a frozen value that says what would be done, why, and in which order. It has no way to do anything.
+
+Deterministic: the same inputs give the same bytes. Whether there is anything to do is said in one place, `is_empty`.
+"""
+
+import json
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from reconciler.core.canonical import fingerprint, jsonable
+from reconciler.core.desired import Gang
+from reconciler.core.diff import FieldChange
+from reconciler.core.observed import Unknown
+
+SCHEMA = "fleet.plan/1"
+
+
+class Phase(StrEnum):
+    """The phases of replacing a gang, in this order; `abort` holds what undoes a boot that failed."""
+
+    STAGE = "stage"
+    CUT = "cut"
+    BOOT = "boot"
+    VERIFY = "verify"
+    CONFIRM = "confirm"
+    RETIRE = "retire"
+    ABORT = "abort"
+
+
+class Op(StrEnum):
+    """One effect, or one wait, on one address."""
+
+    PULL = "pull"  # bring the image to the node, by digest, verified
+    CREATE = "create"  # create the rank's container without starting it
+    STOP = "stop"  # stop a container, keep it
+    UNPROVE = "unprove"  # mark a container as not proved: it is about to boot again
+    ROOM = "room"  # wait until the memory a rank declares is really free
+    START = "start"  # start a rank
+    READY = "ready"  # wait until a rank accepts connections, so that the next wave can boot
+    VERIFY = "verify"  # wait until the whole gang is proved healthy
+    CONFIRM = "confirm"  # mark a rank as proved
+    REMOVE = "remove"  # remove a stopped container that is not wanted any more
+
+
+class Kind(StrEnum):
+    """What happens to one gang, as people count it."""
+
+    BOOT = "boot"
+    REPLACE = "replace"
+    REPAIR = "repair"
+    PROVE = "prove"
+    STOP = "stop"
+    CLEAN = "clean"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One effect on one address.
+
+    `container_id` and `states` are what must hold on the node right before the effect; None or empty means nothing is
+    assumed. `target` is a container's name, an image reference or a gang's address.
+    """
+
+    id: str
+    gang: str
+    phase: Phase
+    op: Op
+    node: str | None
+    target: str
+    reason: str
+    requires: tuple[str, ...] = ()
+    rank: int | None = None
+    revision: int | None = None
+    container_id: str | None = None
+    states: tuple[str, ...] = ()
+    grace_s: float | None = None
+    estimate_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """What happens to one gang and why. `dark`: lanes that stop answering for it, in the order they are named."""
+
+    gang: str
+    kind: Kind
+    reason: str
+    nodes: tuple[str, ...]
+    fields: tuple[FieldChange, ...] = ()
+    notes: tuple[str, ...] = ()
+    dark: tuple[str, ...] = ()
+    made_room_for: tuple[str, ...] = ()
+    boot_budget_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why the plan must not be applied: what is in the way, where, and what a person can do."""
+
+    code: str
+    gang: str
+    node: str | None
+    summary: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Deferred:
+    """A gang of which nothing is decided now, and why."""
+
+    gang: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A running container `fleet` did not make, on a node of this fleet. It is shown and left alone."""
+
+    node: str
+    name: str
+    ports: tuple[int, ...] = ()
+    gpus: int = 0
+
+
+@dataclass(frozen=True)
+class Outage:
+    """Nodes on which nothing answers between cut and confirm of `gang`, and the lanes that stop for it."""
+
+    gang: str
+    nodes: tuple[str, ...]
+    stops: tuple[str, ...]
+    budget_s: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The difference between what is wanted and what is there, as ordered steps with reasons."""
+
+    schema: str
+    tool: str
+    fleet: str
+    spec: str
+    commit: str | None
+    observed: tuple[tuple[str, str], ...]
+    unknown: tuple[Unknown, ...]
+    refusals: tuple[Refusal, ...]
+    deferred: tuple[Deferred, ...]
+    outages: tuple[Outage, ...]
+    changes: tuple[Change, ...]
+    steps: tuple[Step, ...]
+    aborts: tuple[Step, ...]
+    gangs: tuple[Gang, ...]
+    foreign: tuple[Foreign, ...]
+    unchanged: tuple[str, ...]
+    id: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to do. Deferred gangs and refusals are not nothing: see `is_settled`."""
+        return not self.steps
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the fleet is proved to be what the spec wants: nothing to do, nothing refused or deferred."""
+        return self.is_empty and not self.refusals and not self.deferred
+
+    def gang(self, address: str) -> Gang:
+        """The wanted gang of this address. Raises KeyError for one that the plan does not boot or prove."""
+        for gang in self.gangs:
+            if gang.address == address:
+                return gang
+        raise KeyError(address)
+
+
+def sealed(plan: Plan) -> Plan:
+    """The plan with its id: a digest of its content, so equal plans have equal ids."""
+    return replace(plan, id=fingerprint(replace(plan, id=""))[:12])
+
+
+def plan_json(plan: Plan) -> str:
+    """The plan as JSON text: equal plans, equal bytes."""
+    return json.dumps(jsonable(plan), indent=2, ensure_ascii=False)

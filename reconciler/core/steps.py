@@ -1,0 +1,215 @@
+"""The steps of one gang and of one unit. Dependencies only ever point to an earlier phase or an earlier step."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from reconciler.core.classify import GangView, Placed, RankView
+from reconciler.core.identity import container_name, is_proved, unproved_name
+from reconciler.core.observed import RUNNING_STATES, Observed, SourceImage
+from reconciler.core.plan import Op, Phase, Step
+from reconciler.core.units import Candidate, Unit
+
+STOPPED_STATES = ("created", "dead", "exited")
+
+
+def _running_states() -> tuple[str, ...]:
+    return tuple(sorted(RUNNING_STATES))
+
+
+def _ids(steps: Iterable[Step]) -> tuple[str, ...]:
+    return tuple(step.id for step in steps)
+
+
+def next_revision(view: GangView) -> int:
+    """The revision of containers that have to be created: that of the fitting ones while its names are free."""
+    found = [item.container for item in view.spare] + [rank.fit for rank in view.ranks if rank.fit]
+    numbers = [item.owner.revision for item in found if item.owner]
+    fitting = [rank.fit.owner.revision for rank in view.ranks if rank.fit and rank.fit.owner]
+    revision = max(fitting) if fitting else max(numbers, default=0) + 1
+    if fitting and not _names_free(view, revision):
+        revision = max(numbers) + 1
+    while not _names_free(view, revision):
+        revision += 1
+    return revision
+
+
+def _names_free(view: GangView, revision: int) -> bool:
+    for rank in view.ranks:
+        name = container_name(view.gang.lane, rank.rank.index, revision)
+        taken = rank.facts.container(name) or rank.facts.container(unproved_name(name))
+        if rank.fit is None and taken is not None:
+            return False
+    return True
+
+
+@dataclass(frozen=True)
+class GangSteps:
+    """The steps of one gang, by phase."""
+
+    stage: tuple[Step, ...] = ()
+    cut: tuple[Step, ...] = ()
+    boot: tuple[Step, ...] = ()
+    verify: tuple[Step, ...] = ()
+    confirm: tuple[Step, ...] = ()
+    abort: tuple[Step, ...] = ()
+
+    def all(self) -> tuple[Step, ...]:
+        """Everything that runs when all goes well."""
+        return self.stage + self.cut + self.boot + self.verify + self.confirm
+
+
+@dataclass(frozen=True)
+class Builder:
+    """Makes the steps of one candidate. `reason` is the sentence a person reads."""
+
+    candidate: Candidate
+    observed: Observed
+    reason: str
+    revision: int
+
+    @property
+    def _address(self) -> str:
+        return self.candidate.address
+
+    def _step(self, phase: Phase, op: Op, node: str | None, target: str) -> Step:
+        where = f"/{node}" if node else ""
+        return Step(f"{self._address}/{phase}{where}/{op}", self._address, phase, op, node, target, self.reason)
+
+    def _name(self, rank: RankView) -> str:
+        """The name the rank's container has while it is not proved."""
+        if rank.fit is not None:
+            return unproved_name(rank.fit.name)
+        return unproved_name(container_name(self.candidate.view.gang.lane, rank.rank.index, self.revision))
+
+    def _of_rank(self, phase: Phase, op: Op, rank: RankView) -> Step:
+        step = self._step(phase, op, rank.rank.node, self._name(rank))
+        return replace(step, rank=rank.rank.index, container_id=rank.fit.id if rank.fit else None)
+
+    def stage(self) -> tuple[Step, ...]:
+        """Images and containers of the ranks that have no fitting one."""
+        return tuple(step for rank in self.candidate.view.ranks if rank.fit is None for step in self._stage(rank))
+
+    def _stage(self, rank: RankView) -> Iterator[Step]:
+        pin = rank.rank.container.image
+        create = replace(self._of_rank(Phase.STAGE, Op.CREATE, rank), revision=self.revision)
+        if rank.facts.image_for(pin) is None:
+            pull = self._step(Phase.STAGE, Op.PULL, rank.rank.node, pin.reference)
+            pull = replace(pull, rank=rank.rank.index, estimate_bytes=self._missing_bytes(rank))
+            yield pull
+            create = replace(create, requires=(pull.id,))
+        yield create
+
+    def _missing_bytes(self, rank: RankView) -> int | None:
+        source = self.observed.sources.get(rank.rank.container.image.digest)
+        if not isinstance(source, SourceImage):
+            return None
+        return dict(source.bytes_by_platform).get(rank.facts.platform)
+
+    def unprove(self, stage: tuple[Step, ...], stops: tuple[Step, ...]) -> tuple[Step, ...]:
+        """Take the mark of proof off containers that boot again."""
+        return tuple(
+            replace(
+                self._of_rank(Phase.CUT, Op.UNPROVE, rank),
+                target=rank.fit.name,
+                states=STOPPED_STATES,
+                requires=_ids(stage) + _ids(stops),
+            )
+            for rank in self.candidate.view.ranks
+            if rank.fit is not None and is_proved(rank.fit.name)
+        )
+
+    def room(self, before: tuple[Step, ...]) -> tuple[Step, ...]:
+        """Wait for the declared memory on each node, where a lane declares it."""
+        return tuple(
+            replace(self._of_rank(Phase.CUT, Op.ROOM, rank), requires=_ids(before))
+            for rank in self.candidate.view.ranks
+            if rank.rank.memory_bytes is not None
+        )
+
+    def boot(self, before: tuple[Step, ...]) -> tuple[Step, ...]:
+        """Start wave by wave; a wave waits for the ranks of the one before."""
+        waves = self.candidate.view.gang.boot_order
+        steps: list[Step] = []
+        gate = _ids(before)
+        for number, wave in enumerate(waves):
+            ranks = [self.candidate.view.ranks[index] for index in wave]
+            starts = [replace(self._start(rank), requires=gate) for rank in ranks]
+            ready = [self._ready(rank) for rank in ranks if rank.rank.ready and number + 1 < len(waves)]
+            steps += starts + ready
+            gate = _ids(starts + ready)
+        return tuple(steps)
+
+    def _start(self, rank: RankView) -> Step:
+        return replace(self._of_rank(Phase.BOOT, Op.START, rank), states=STOPPED_STATES)
+
+    def _ready(self, rank: RankView) -> Step:
+        step = self._of_rank(Phase.BOOT, Op.READY, rank)
+        return replace(step, requires=(self._start(rank).id,))
+
+    def verify(self, boot: tuple[Step, ...]) -> Step:
+        """The health gate of the whole gang."""
+        return replace(self._step(Phase.VERIFY, Op.VERIFY, None, self._address), requires=_ids(boot))
+
+    def confirm(self, verify: Step) -> tuple[Step, ...]:
+        """Mark every rank as proved."""
+        return tuple(
+            replace(self._of_rank(Phase.CONFIRM, Op.CONFIRM, rank), states=("running",), requires=(verify.id,))
+            for rank in self.candidate.view.ranks
+        )
+
+    def abort(self) -> tuple[Step, ...]:
+        """Stop what was started, the head first, when the boot fails. Containers are kept for their logs."""
+        order = [index for wave in reversed(self.candidate.view.gang.boot_order) for index in wave]
+        grace_s = self.candidate.view.gang.stop_grace_s
+        return tuple(
+            replace(self._of_rank(Phase.ABORT, Op.STOP, self.candidate.view.ranks[index]), grace_s=grace_s)
+            for index in order
+        )
+
+
+def boot_steps(builder: Builder, stage: tuple[Step, ...], stops: tuple[Step, ...]) -> GangSteps:
+    """All steps of a gang that boots, after `stops` have made room."""
+    unprove = builder.unprove(stage, stops)
+    room = builder.room(stage + stops)
+    boot = builder.boot(stage + stops + unprove + room)
+    verify = builder.verify(boot)
+    return GangSteps(stage, unprove + room, boot, (verify,), builder.confirm(verify), builder.abort())
+
+
+def prove_steps(builder: Builder) -> GangSteps:
+    """All steps of a gang that runs as wanted and was never proved."""
+    verify = builder.verify(())
+    return GangSteps(verify=(verify,), confirm=builder.confirm(verify), abort=builder.abort())
+
+
+def stop_steps(unit: Unit, reason: str, after: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Stop every running container of the unit, once everything in `after` is done."""
+    return tuple(
+        replace(
+            _unit_step(unit, Phase.CUT, Op.STOP, item, reason),
+            states=_running_states(),
+            grace_s=item.container.owner.stop_grace_s if item.container.owner else None,
+            requires=_ids(after),
+        )
+        for item in unit.running
+    )
+
+
+def remove_steps(unit: Unit, reason: str, after: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Remove every container of the unit, once everything in `after` is done."""
+    return tuple(
+        replace(
+            _unit_step(unit, Phase.RETIRE, Op.REMOVE, item, reason),
+            states=STOPPED_STATES,
+            requires=_ids(after),
+        )
+        for item in unit.removable
+    )
+
+
+def _unit_step(unit: Unit, phase: Phase, op: Op, item: Placed, reason: str) -> Step:
+    name = item.container.name
+    owner = item.container.owner
+    step_id = f"{unit.address}/{phase}/{item.node}/{op}/{name}"
+    rank = owner.rank if owner else None
+    return Step(step_id, unit.address, phase, op, item.node, name, reason, rank=rank, container_id=item.container.id)

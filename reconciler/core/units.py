@@ -1,0 +1,115 @@
+"""Who has to go before whom: which running containers stand where a gang wants to boot, and what that ties together.
+
+A *unit* is what runs (or lies stopped) of one gang and is to go: a lane no placement wants any more, or an earlier
+generation. Two rules hold it all:
+
+* A unit is stopped only after every gang that takes its place is staged (nobody's lane is stopped in vain).
+* A gang that takes the place of a unit which must stay, stays out too.
+"""
+
+from dataclasses import dataclass
+
+from reconciler.core.classify import GangView, Placed, Rule, Situation
+
+BOOTS = frozenset({Situation.ABSENT, Situation.STOPPED, Situation.CHANGED, Situation.DRIFTED, Situation.BROKEN})
+"""Situations that are mended by booting the gang."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A wanted gang that is not in sync, the rule that says why, and whether something forbids to go on."""
+
+    view: GangView
+    rule: Rule
+    is_refused: bool
+
+    @property
+    def address(self) -> str:
+        """The gang's address."""
+        return self.view.gang.address
+
+    @property
+    def boots(self) -> bool:
+        """Whether it has to boot (as opposed to: be proved, or nothing known)."""
+        return self.rule.situation in BOOTS
+
+    @property
+    def nodes(self) -> frozenset[str]:
+        """The nodes it takes."""
+        return frozenset(self.view.gang.nodes)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Containers of one gang that are to go. `own_nodes`: where that gang is wanted, empty when it is not.
+
+    `running` are to be stopped (they may boot again later); `removable` are to be removed in the end.
+    """
+
+    address: str
+    running: tuple[Placed, ...]
+    removable: tuple[Placed, ...]
+    own_nodes: frozenset[str] = frozenset()
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the gang itself stays wanted (these are its earlier containers)."""
+        return bool(self.own_nodes)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes its containers are on, sorted."""
+        return tuple(sorted({item.node for item in self.running + self.removable}))
+
+    def is_in_the_way_of(self, candidate: Candidate) -> bool:
+        """Whether any of it stands on a node that the candidate takes, or is the candidate's own past."""
+        if candidate.address == self.address:
+            return True
+        return any(node in candidate.nodes and node not in self.own_nodes for node in self.nodes)
+
+
+@dataclass(frozen=True)
+class Ties:
+    """Which candidates take whose place, and which of both cannot move now (address -> why)."""
+
+    candidates: tuple[Candidate, ...]
+    units: tuple[Unit, ...]
+    blocked: dict[str, str]
+    held: dict[str, str]
+
+    def replacements(self, unit: Unit) -> tuple[Candidate, ...]:
+        """The gangs that take the unit's place."""
+        return tuple(item for item in self.candidates if unit.is_in_the_way_of(item))
+
+    def obstacles(self, candidate: Candidate) -> tuple[Unit, ...]:
+        """The units that have to be gone before the candidate boots."""
+        return tuple(unit for unit in self.units if unit.is_in_the_way_of(candidate))
+
+
+def tie(candidates: tuple[Candidate, ...], units: tuple[Unit, ...]) -> Ties:
+    """Follow the two rules until nothing changes."""
+    ties = Ties(candidates, units, {}, {})
+    for candidate in candidates:
+        if candidate.is_refused:
+            ties.blocked[candidate.address] = "refused"
+        elif candidate.rule.situation is Situation.UNKNOWN:
+            names = ", ".join(state.node for state in candidate.view.unknown)
+            ties.blocked[candidate.address] = f"{names} cannot be read"
+    while _spread(ties):
+        pass
+    return ties
+
+
+def _spread(ties: Ties) -> bool:
+    """One round; whether anything was added."""
+    before = len(ties.blocked) + len(ties.held)
+    for unit in ties.units:
+        replacements = ties.replacements(unit)
+        waits = next((item for item in replacements if item.address in ties.blocked), None)
+        if unit.running and waits is not None and unit.address not in ties.held:
+            ties.held[unit.address] = f"{waits.address} takes its place and cannot boot now"
+        if unit.address in ties.held:
+            for item in replacements:
+                if item.boots:
+                    ties.blocked.setdefault(item.address, f"{unit.address} runs there and stays for now")
+    return len(ties.blocked) + len(ties.held) > before
