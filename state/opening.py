@@ -1,0 +1,56 @@
+"""Opens the recorded state of a fleet. The database library is loaded only when there is something to open."""
+
+import os
+from pathlib import Path
+
+from state.errors import StateError, start_anew
+from state.protocol import Store
+
+FILE = "state.db"
+BUSY_S = 10.0
+"""How long a call waits for another process that writes, in seconds."""
+
+
+def open_store(folder: Path, busy_s: float = BUSY_S) -> Store:
+    """The state in `folder`, made when absent (folder 0700, file 0600), and proved to be writable.
+
+    Raises `StateError`, before anything is changed, when the state is damaged, locked for longer than `busy_s`
+    seconds, made by a newer version, or cannot be written.
+    """
+    from state.sqlite import SqliteStore  # noqa: PLC0415 - SQLAlchemy costs 0.25 s, and most commands do not need it
+
+    file = folder / FILE
+    _make(file)
+    return SqliteStore.open(file, busy_s)
+
+
+def read_store(folder: Path, busy_s: float = BUSY_S) -> Store | None:
+    """The state in `folder` for reading only, None when there is none. Creates and changes nothing.
+
+    Raises `StateError` when the state is damaged, unreadable or made by a newer version. Every call that would write
+    raises it too.
+    """
+    file = folder / FILE
+    try:
+        file.open("rb").close()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise _unusable(file, error) from error
+    from state.sqlite import SqliteStore  # noqa: PLC0415 - as above
+
+    return SqliteStore.read(file, busy_s)
+
+
+def _make(file: Path) -> None:
+    """An empty file is an empty database: it is made by hand only to have its permissions from the first moment."""
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise _unusable(file, error) from error
+
+
+def _unusable(file: Path, error: OSError) -> StateError:
+    first = f"Make {file.parent} and the files in it readable and writable for you."
+    return StateError(f"the state {file} cannot be opened: {error.strerror}", start_anew(file, first))

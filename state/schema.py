@@ -1,0 +1,75 @@
+"""The tables, and the version of their shape. Only portable types: the same statements are to serve PostgreSQL."""
+
+from sqlalchemy import (
+    Column,
+    Float,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    UniqueConstraint,
+)
+
+VERSION = 1
+"""Kept in `PRAGMA user_version`. A change of the tables raises it and brings a step from the version before."""
+
+metadata = MetaData()
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("ordinal", Integer, primary_key=True),
+    Column("id", String, nullable=False, unique=True),
+    Column("command", String, nullable=False),
+    Column("fleet", String, nullable=False),
+    Column("spec_fingerprint", String, nullable=False),
+    Column("plan_id", String, nullable=False),
+    Column("commit", String),
+    Column("user", String, nullable=False),
+    Column("host", String, nullable=False),
+    Column("started_at", Float, nullable=False),
+    Column("ended_at", Float),
+    Column("exit_code", Integer),
+)
+
+intents = Table(
+    "intents",
+    metadata,
+    Column("ordinal", Integer, primary_key=True),
+    Column("run_id", String, ForeignKey("runs.id"), nullable=False),
+    Column("sequence", Integer, nullable=False),
+    Column("step_id", String, nullable=False),
+    Column("gang", String, nullable=False),
+    Column("node", String),
+    Column("op", String, nullable=False),
+    Column("target", String, nullable=False),
+    Column("operation", String, nullable=False),
+    Column("intent_at", Float, nullable=False),
+    UniqueConstraint("run_id", "sequence"),
+)
+
+outcomes = Table(
+    "outcomes",
+    metadata,
+    Column("run_id", String, primary_key=True),
+    Column("sequence", Integer, primary_key=True),
+    Column("result", String, nullable=False),
+    Column("detail", String, nullable=False),
+    Column("ended_at", Float, nullable=False),
+    ForeignKeyConstraint(["run_id", "sequence"], ["intents.run_id", "intents.sequence"]),
+)
+
+revisions = Table(
+    "revisions",
+    metadata,
+    Column("ordinal", Integer, primary_key=True),
+    Column("gang", String, nullable=False, index=True),
+    Column("number", Integer, nullable=False),
+    Column("fingerprint", String, nullable=False),
+    Column("run_id", String, ForeignKey("runs.id"), nullable=False),
+    Column("confirmed_at", Float, nullable=False),
+    Column("boot_s", Float, nullable=False),
+    UniqueConstraint("gang", "number", "run_id"),
+)

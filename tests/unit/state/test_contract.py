@@ -1,0 +1,172 @@
+"""What every store does, whatever it is made of."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from state import Entry, MemoryStore, MisuseError, Store, open_store
+from tests.unit.state.samples import a_revision, a_run, intend
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    made: Store = MemoryStore() if request.param == "memory" else open_store(tmp_path / ".fleet")
+    yield made
+    made.close()
+
+
+def test_a_new_store_is_empty_sound_and_writable(store: Store) -> None:
+    store.check_writable()
+    assert store.runs(10) == ()
+    assert store.open_entries() == ()
+    assert store.verify() == ()
+
+
+def test_a_run_reads_back_as_it_was_begun(store: Store) -> None:
+    run = replace(a_run(), commit="4f2c1ab")
+    store.begin_run(run)
+    assert store.runs(1) == (run,)
+
+
+def test_runs_come_newest_first_and_limited(store: Store) -> None:
+    for name in ("r1", "r2", "r3"):
+        store.begin_run(a_run(name))
+    assert [run.id for run in store.runs(2)] == ["r3", "r2"]
+
+
+def test_the_order_of_runs_is_that_of_recording_even_when_the_clock_went_back(store: Store) -> None:
+    store.begin_run(a_run("r1", at=2_000.0))
+    store.begin_run(a_run("r2", at=1_000.0))
+    assert [run.id for run in store.runs(2)] == ["r2", "r1"]
+
+
+def test_an_ended_run_has_its_exit_code_and_time(store: Store) -> None:
+    store.begin_run(a_run())
+    store.end_run("r1", exit_code=6, at=1_500.0)
+    assert store.runs(1) == (replace(a_run(), ended_at=1_500.0, exit_code=6),)
+
+
+def test_sequences_count_from_one_in_each_run(store: Store) -> None:
+    store.begin_run(a_run("r1"))
+    store.begin_run(a_run("r2"))
+    assert [intend(store, "r1"), intend(store, "r2"), intend(store, "r1")] == [1, 1, 2]
+
+
+def test_an_intent_is_an_open_entry_with_all_it_was_given(store: Store) -> None:
+    store.begin_run(a_run())
+    intend(store)
+    entry = Entry("r1", 1, "pair/tiny/boot/0", "pair/tiny", "n1", "start", "fleet-tiny-r0-v1", "op-1", 1_001.0)
+    assert store.entries("r1") == (entry,)
+    assert store.open_entries() == (entry,)
+    assert entry.is_open
+
+
+def test_a_step_of_a_whole_gang_has_no_node(store: Store) -> None:
+    store.begin_run(a_run())
+    store.intent("r1", "pair/tiny/verify", "pair/tiny", None, "verify", "pair/tiny", "op-1", 1_001.0)
+    assert store.entries("r1")[0].node is None
+
+
+def test_an_outcome_closes_its_entry(store: Store) -> None:
+    store.begin_run(a_run())
+    sequence = intend(store)
+    store.outcome("r1", sequence, "applied", "took 3 s", at=1_004.0)
+    assert store.open_entries() == ()
+    entry = store.entries("r1")[0]
+    assert (entry.result, entry.detail, entry.ended_at) == ("applied", "took 3 s", 1_004.0)
+
+
+def test_a_later_run_may_settle_what_a_dead_one_left_open(store: Store) -> None:
+    store.begin_run(a_run("dead"))
+    sequence = intend(store, "dead")
+    store.begin_run(a_run("next"))
+    assert [entry.run_id for entry in store.open_entries()] == ["dead"]
+    store.outcome("dead", sequence, "applied", "found running", at=1_900.0)
+    assert store.open_entries() == ()
+
+
+def test_open_entries_of_all_runs_come_oldest_first(store: Store) -> None:
+    for name in ("r2", "r1"):
+        store.begin_run(a_run(name))
+        intend(store, name)
+    assert [entry.run_id for entry in store.open_entries()] == ["r2", "r1"]
+
+
+def test_entries_of_an_unknown_run_are_none(store: Store) -> None:
+    assert store.entries("nobody") == ()
+
+
+def test_boots_come_newest_first_limited_and_only_of_that_gang(store: Store) -> None:
+    store.begin_run(a_run())
+    for number, seconds in enumerate((10.0, 20.0, 30.0), start=1):
+        store.confirm(a_revision(number, boot_s=seconds))
+    store.confirm(a_revision(1, gang="pair/other", boot_s=99.0))
+    assert store.boots("pair/tiny", 2) == (30.0, 20.0)
+
+
+def test_confirming_the_same_revision_again_in_a_run_replaces_it(store: Store) -> None:
+    store.begin_run(a_run())
+    store.confirm(a_revision(boot_s=10.0))
+    store.confirm(a_revision(boot_s=11.0))
+    assert store.boots("pair/tiny", 5) == (11.0,)
+
+
+def test_a_repair_boots_the_same_revision_in_another_run_and_both_count(store: Store) -> None:
+    for name, seconds in (("r1", 10.0), ("r2", 14.0)):
+        store.begin_run(a_run(name))
+        store.confirm(a_revision(1, run=name, boot_s=seconds))
+    assert store.boots("pair/tiny", 5) == (14.0, 10.0)
+
+
+def test_a_run_that_ended_with_an_open_entry_is_a_finding(store: Store) -> None:
+    store.begin_run(a_run())
+    intend(store)
+    store.end_run("r1", 0, 1_500.0)
+    assert store.verify() == ("run r1 ended while its entry 1 (pair/tiny/boot/0) was open",)
+
+
+def test_a_run_is_begun_once(store: Store) -> None:
+    store.begin_run(a_run())
+    with pytest.raises(MisuseError):
+        store.begin_run(a_run())
+    assert len(store.runs(9)) == 1
+
+
+def test_no_intent_without_a_run(store: Store) -> None:
+    with pytest.raises(MisuseError):
+        intend(store, "nobody")
+    assert store.open_entries() == ()
+
+
+def test_no_intent_and_no_second_end_after_the_end(store: Store) -> None:
+    store.begin_run(a_run())
+    store.end_run("r1", 0, 1_500.0)
+    with pytest.raises(MisuseError):
+        intend(store)
+    with pytest.raises(MisuseError):
+        store.end_run("r1", 1, 1_600.0)
+    assert store.runs(1)[0].exit_code == 0
+
+
+def test_no_outcome_without_an_intent(store: Store) -> None:
+    store.begin_run(a_run())
+    with pytest.raises(MisuseError):
+        store.outcome("r1", 1, "applied", "", 1_002.0)
+    assert store.verify() == ()
+
+
+def test_no_second_outcome(store: Store) -> None:
+    store.begin_run(a_run())
+    sequence = intend(store)
+    store.outcome("r1", sequence, "failed", "no", 1_002.0)
+    with pytest.raises(MisuseError):
+        store.outcome("r1", sequence, "applied", "yes", 1_003.0)
+    assert store.entries("r1")[0].result == "failed"
+
+
+def test_no_revision_of_an_unknown_run(store: Store) -> None:
+    with pytest.raises(MisuseError):
+        store.confirm(a_revision(run="nobody"))
+    assert store.boots("pair/tiny", 1) == ()
