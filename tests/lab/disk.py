@@ -33,7 +33,7 @@ Subsystem sftp /usr/lib/openssh/sftp-server
 def create(node: NodeConfig, *, hosts: Mapping[str, str], authorized_key: str) -> None:
     """Everything a node needs before its first boot."""
     disk = node.folder / "disk"
-    for place in ("root", "home", "srv/models", "tmp", "var/log", "docker"):
+    for place in ("root", "home", "srv/models", "tmp", "var/log", "docker", "bin"):
         (disk / place).mkdir(parents=True)
     (disk / "tmp").chmod(0o1777)
     (disk / "root").chmod(0o700)
@@ -90,7 +90,9 @@ def add_users(etc: Path) -> None:
 def joined(groups: str, name: str, user: str) -> str:
     """The group file with one more member in a group."""
     lines = groups.splitlines()
-    grown = [line + ("" if line.endswith(":") else ",") + user if line.startswith(f"{name}:") else line for line in lines]
+    grown = [
+        line + ("" if line.endswith(":") else ",") + user if line.startswith(f"{name}:") else line for line in lines
+    ]
     return "\n".join(grown) + "\n"
 
 

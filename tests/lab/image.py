@@ -1,7 +1,7 @@
 """The lab's images: a few megabytes of busybox, and an inference engine that really serves.
 
-`tiny` is busybox alone. `llamacpp` adds llama.cpp's server and RPC worker, from Debian's next release, in a second layer
-on the same base. `llamacpp-arm64` says that it is for another architecture. `tiny-multi` is an index of two platforms,
+`tiny` is busybox alone. `llamacpp` adds llama.cpp's server and RPC worker, from Debian's next release, in a second
+layer on the same base. `llamacpp-arm64` says that it is for another architecture. `tiny-multi` is an index of two platforms,
 whose digest is not the digest of the image that runs.
 """
 

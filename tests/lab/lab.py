@@ -168,7 +168,9 @@ class Lab:
         self.known_hosts.write_text("".join(f"{node.address},{node.name} {node.host_key}\n" for node in nodes))
         hosts = "".join(f"Host {node.name}\n  HostName {node.address}\n" for node in nodes)
         common = f"  User root\n  IdentityFile {self.identity_file}\n  IdentitiesOnly yes\n"
-        strict = f"  UserKnownHostsFile {self.known_hosts}\n  GlobalKnownHostsFile /dev/null\n  StrictHostKeyChecking yes\n"
+        strict = (
+            f"  UserKnownHostsFile {self.known_hosts}\n  GlobalKnownHostsFile /dev/null\n  StrictHostKeyChecking yes\n"
+        )
         self.ssh_config.write_text(f"{hosts}Host *\n{common}{strict}")
 
     def facts(self) -> dict[str, object]:

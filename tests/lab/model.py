@@ -1,4 +1,4 @@
-"""Two tiny language models that need no download: one knows a capital, the other is broken in a way no health page shows.
+"""Two tiny models that need no download: one knows a capital, the other is broken in a way no health page shows.
 
 A llama model whose attention and feed-forward weights are zero, whose embedding is the identity and whose output matrix
 maps each token to its successor, is a chain of words: the last token of the prompt decides the answer. It has several

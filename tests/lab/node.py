@@ -87,7 +87,9 @@ class Node:
 
     # programs
 
-    def exec(self, argv: Sequence[str], *, check: bool = True, timeout: float = 60) -> "subprocess.CompletedProcess[str]":
+    def exec(
+        self, argv: Sequence[str], *, check: bool = True, timeout: float = 60
+    ) -> "subprocess.CompletedProcess[str]":
         """Run a program in the node, as root on its console, whatever state its network is in."""
         return run(self.enter(argv), check=check, timeout=timeout)
 

@@ -18,7 +18,8 @@ boot() { # FOLDER NAME RUNTIME
     else
         mount --bind "$1/disk/docker" /var/lib/docker
     fi
-    if [ -n "$3" ]; then mount --bind "$3" /usr/local/bin; fi
+    # Programs of the machine's own, Docker clients among them, are not the node's.
+    mount --bind "${3:-$1/disk/bin}" /usr/local/bin
     start_docker
     start_sshd
     exec sleep infinity

@@ -14,7 +14,9 @@ from pathlib import Path
 from .shell import PATH, run, tail_of, wait_until
 
 # The shell writes its own pid, then becomes the program: the record is there before the program can fail.
-RECORD_THEN_EXEC = 'record=$1 log=$2; shift 2; exec >>"$log" 2>&1; echo $$ >"$record.new"; mv "$record.new" "$record"; exec "$@"'
+RECORD_THEN_EXEC = (
+    'record=$1 log=$2; shift 2; exec >>"$log" 2>&1; echo $$ >"$record.new"; mv "$record.new" "$record"; exec "$@"'
+)
 
 
 @dataclass(frozen=True)
