@@ -112,7 +112,7 @@ class Probe:
 class HealthGate:
     """What proves a gang: the head answers on `port`, lists `served_name`, and every probe's answer is right.
 
-    `boot_s` bounds the whole boot; `stall_s` bounds the time without any new log line.
+    `address` is the head's as seen from its own node. `boot_s` bounds the whole boot; `stall_s` bounds the time without any new log line.
     """
 
     address: str
@@ -129,7 +129,8 @@ class HealthGate:
 class Gang:
     """All ranks of one lane on one cluster: changed together or not at all.
 
-    `boot_order` lists waves of rank indexes; a wave starts when every rank of the one before is ready.
+    `boot_order` lists waves of rank indexes; a wave starts when every rank of the one before is ready. `url` is where
+    the lane answers its users (OpenAI-compatible base).
     """
 
     lane: str
@@ -138,6 +139,7 @@ class Gang:
     ranks: tuple[RankSpec, ...]
     boot_order: tuple[tuple[int, ...], ...]
     gate: HealthGate
+    url: str
     stop_grace_s: float = 30.0
     shares: bool = False
 
@@ -150,11 +152,6 @@ class Gang:
     def nodes(self) -> tuple[str, ...]:
         """The nodes it takes, rank 0 first."""
         return tuple(rank.node for rank in self.ranks)
-
-    @property
-    def url(self) -> str:
-        """Where the lane answers (OpenAI-compatible base URL)."""
-        return f"http://{self.gate.address}:{self.gate.port}/v1"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,109 @@
+"""The engines by name, and the door from a spec to what is desired."""
+
+import difflib
+from collections.abc import Iterator
+
+import specs
+from reconciler.core.desired import Desired, Gang, HealthGate, NodeDeclaration, Probe, RankSpec
+from reconciler.engines import custom, llamacpp
+from reconciler.engines.base import Engine, Job, Seat, container
+
+__all__ = ["ENGINES", "Engine", "desired_fleet"]
+
+ENGINES: dict[str, Engine] = {engine.name: engine for engine in (llamacpp.ENGINE, custom.ENGINE)}
+"""Every engine that a lane can name. Adding one is one module and one entry here."""
+
+
+def desired_fleet(spec: specs.Spec) -> Desired:
+    """Everything the spec wants, rendered to containers.
+
+    Raises `specs.SpecErrors` with every lane its engine cannot work with.
+    """
+    problems = tuple(_problems(spec))
+    if problems:
+        raise specs.SpecErrors(problems)
+    nodes = tuple(
+        NodeDeclaration(name, node.platform, node.gpus, node.memory) for name, node in sorted(spec.nodes.items())
+    )
+    gangs = tuple(sorted((_gang(spec, item) for item in spec.placements), key=lambda gang: gang.address))
+    return Desired(spec.fleet, spec.fingerprint, nodes, gangs)
+
+
+def _problems(spec: specs.Spec) -> Iterator[specs.Diagnostic]:
+    for name, lane in spec.lanes.items():
+        engine = ENGINES.get(lane.engine)
+        if engine is None:
+            close = difflib.get_close_matches(lane.engine, ENGINES, 1, 0.4)
+            hint = f"did you mean '{close[0]}'?" if close else f"known are {', '.join(sorted(ENGINES))}"
+            yield spec.diagnostic(("lanes", name, "engine"), f"unknown engine '{lane.engine}'", hint=hint)
+            continue
+        for fault in engine.faults(lane):
+            yield spec.diagnostic(("lanes", name, *fault.loc), fault.summary, fault.detail, fault.hint)
+
+
+def _gang(spec: specs.Spec, placement: specs.Placement) -> Gang:
+    lane, cluster = spec.lanes[placement.lane], spec.clusters[placement.cluster]
+    model = spec.models[lane.model] if lane.model else None
+    seats = tuple(_seat(spec, cluster, index, name) for index, name in enumerate(spec.nodes_of(placement)))
+    job = Job(placement.lane, lane, cluster, model, seats)
+    engine = ENGINES[lane.engine]
+    return Gang(
+        lane=placement.lane,
+        cluster=placement.cluster,
+        engine=lane.engine,
+        ranks=tuple(_rank(job, engine, seat) for seat in seats),
+        boot_order=engine.boot_order(job),
+        gate=_gate(job),
+        url=f"http://{_bracketed(job.head.node.ssh.host)}:{cluster.port}/v1",
+        stop_grace_s=lane.stop_grace,
+        shares=lane.shares,
+    )
+
+
+def _seat(spec: specs.Spec, cluster: specs.Cluster, index: int, name: str) -> Seat:
+    node = spec.nodes[name]
+    interface = node.interfaces[cluster.interface] if cluster.interface else None
+    return Seat(index, name, node, str(interface.address) if interface else node.ssh.host, interface)
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _rank(job: Job, engine: Engine, seat: Seat) -> RankSpec:
+    part = engine.part(job, seat)
+    return RankSpec(
+        index=seat.index,
+        node=seat.name,
+        role=part.role,
+        address=seat.address,
+        container=container(job, seat, part),
+        ports=part.ports,
+        ready=part.ready,
+        memory_bytes=job.lane.memory,
+    )
+
+
+def _gate(job: Job) -> HealthGate:
+    health = job.lane.health
+    return HealthGate(
+        address="127.0.0.1",
+        port=job.cluster.port,
+        path=health.path,
+        served_name=job.served_name if job.model or job.lane.served_name else None,
+        probes=tuple(_probe(item) for item in health.probes),
+        boot_s=health.boot,
+        stall_s=health.stall,
+        interval_s=health.interval,
+    )
+
+
+def _probe(probe: specs.Probe) -> Probe:
+    return Probe(
+        kind="completion" if probe.chat is None else "chat",
+        prompt=probe.chat or probe.completion or "",
+        expect=probe.expect,
+        expect_regex=probe.expect_regex,
+        max_tokens=probe.max_tokens,
+        timeout_s=probe.timeout,
+    )

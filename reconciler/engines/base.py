@@ -1,0 +1,132 @@
+"""What an engine is: pure functions from a lane on a cluster to the containers of its ranks.
+
+Adding an engine: write a module with an `ENGINE` value like those beside this file, and list it in
+`reconciler/engines/__init__.py`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import specs
+from reconciler.core.desired import ContainerSpec, EnvValue, ImagePin, Mount, Ready, SecretRef
+
+
+@dataclass(frozen=True)
+class Seat:
+    """One rank's place: its number, its node, and the address other ranks reach it by (the cluster's fabric)."""
+
+    index: int
+    name: str
+    node: specs.Node
+    address: str
+    interface: specs.Interface | None
+
+
+@dataclass(frozen=True)
+class Job:
+    """One lane on one cluster, with everything an engine may look at."""
+
+    lane_name: str
+    lane: specs.Lane
+    cluster: specs.Cluster
+    model: specs.Model | None
+    seats: tuple[Seat, ...]
+
+    @property
+    def head(self) -> Seat:
+        """Rank 0."""
+        return self.seats[0]
+
+    @property
+    def served_name(self) -> str:
+        """The model's name in the HTTP API: the lane's word, else the model's, else the lane's own name."""
+        return self.lane.served_name or (self.model.served_name if self.model else None) or self.lane_name
+
+    @property
+    def args(self) -> Mapping[str, object]:
+        """The model's defaults under the lane's own; a null takes a default away."""
+        defaults = self.model.args if self.model else {}
+        return {key: value for key, value in {**defaults, **self.lane.args}.items() if value is not None}
+
+    def model_path(self, seat: Seat) -> str:
+        """The model's path as the rank sees it; empty without a model."""
+        if self.model is None:
+            return ""
+        return seat.node.expand(self.model.path) if self.model.path else self.model.repo or ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is the engine's own in a rank: role, argv, ports it listens on, and when the next wave may start."""
+
+    role: str
+    program: tuple[str, ...]
+    command: tuple[str, ...]
+    ports: tuple[int, ...] = ()
+    ready: Ready | None = None
+    env: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something in a lane that this engine cannot work with. `loc` is relative to the lane, for example ("argv", 2)."""
+
+    loc: tuple[str | int, ...]
+    summary: str
+    detail: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine by name. `faults` looks at a lane alone (placed or not)."""
+
+    name: str
+    summary: str
+    faults: Callable[[specs.Lane], Iterator[Fault]]
+    part: Callable[[Job, Seat], Part]
+    boot_order: Callable[[Job], tuple[tuple[int, ...], ...]]
+
+
+def container(job: Job, seat: Seat, part: Part) -> ContainerSpec:
+    """The whole container of one rank: the engine's part and what the lane, the node and the cluster say."""
+    lane = job.lane
+    wrapped = lane.entrypoint is not None and part.program
+    return ContainerSpec(
+        image=_pin(lane.image),
+        entrypoint=lane.entrypoint or part.program or None,
+        command=(*part.program, *part.command) if wrapped else part.command,
+        env=_env(lane, part),
+        mounts=tuple(Mount(seat.node.expand(item.source), item.target, item.read_only) for item in lane.mounts),
+        devices=lane.devices,
+        shm_bytes=lane.shm_size,
+        ulimits=tuple(sorted(lane.ulimits.items())),
+        gpus=seat.node.gpus if lane.gpus is None else lane.gpus,
+    )
+
+
+def _pin(image: specs.ImageRef) -> ImagePin:
+    return ImagePin(image.text, image.digest, image.kind, image.registry or None, image.repository or None)
+
+
+def _env(lane: specs.Lane, part: Part) -> tuple[tuple[str, EnvValue], ...]:
+    """The lane's own variables; those of the engine and the fabric win (the spec refuses the ones that clash)."""
+    own: dict[str, EnvValue] = {
+        key: SecretRef(value.secret) if isinstance(value, specs.Secret) else value for key, value in lane.env.items()
+    }
+    return tuple(sorted({**own, **dict(part.env)}.items()))
+
+
+def fabric_env(job: Job, seat: Seat) -> tuple[tuple[str, str], ...]:
+    """Variables that tell NCCL and Gloo which wires to use, per node: names of interfaces differ between machines.
+
+    Names after the NCCL and PyTorch documentation. Empty for one rank, or a cluster without a fabric interface.
+    """
+    if len(job.seats) == 1 or seat.interface is None:
+        return ()
+    env = {"NCCL_SOCKET_IFNAME": seat.interface.name, "GLOO_SOCKET_IFNAME": seat.interface.name}
+    if seat.interface.hca is not None:
+        env["NCCL_IB_HCA"] = seat.interface.hca
+    if job.cluster.nccl.gid_index is not None:
+        env["NCCL_IB_GID_INDEX"] = str(job.cluster.nccl.gid_index)
+    return tuple(sorted(env.items()))
