@@ -77,6 +77,11 @@ def refuse(summary: str, detail: str = "", hint: str = "") -> PydanticCustomErro
     return PydanticCustomError("refused", "{summary}", {"summary": summary, "detail": detail, "hint": hint})
 
 
+def wanted(what: str) -> PydanticCustomError:
+    """Return the error a validator raises for a value of the wrong type; `what` is the right one in YAML's words."""
+    return PydanticCustomError("wanted", "wants {what}", {"what": what})
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return "did you mean 'x'?" for the closest of `known`, else an empty text."""
     # difflib is quadratic in the length of the words; no name we know is longer than this.

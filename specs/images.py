@@ -8,7 +8,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from specs.diagnostics import refuse
+from specs.diagnostics import refuse, wanted
 
 DEFAULT_REGISTRY = "docker.io"
 
@@ -65,14 +65,17 @@ class ImageRef:
         return self.text
 
     @classmethod
+    def _validated(cls, value: object) -> "ImageRef":
+        if isinstance(value, cls):
+            return value
+        if not isinstance(value, str):
+            raise wanted("an image such as ghcr.io/owner/name@sha256:<digest>")
+        return cls.parse(value)
+
+    @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        from_text = core_schema.no_info_after_validator_function(cls.parse, core_schema.str_schema(strict=True))
-        return core_schema.json_or_python_schema(
-            json_schema=from_text,
-            python_schema=core_schema.no_info_before_validator_function(
-                lambda value: cls.parse(value) if isinstance(value, str) else value,
-                core_schema.is_instance_schema(cls),
-            ),
+        return core_schema.no_info_plain_validator_function(
+            cls._validated,
             serialization=core_schema.plain_serializer_function_ser_schema(str, when_used="json"),
         )
 

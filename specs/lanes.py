@@ -44,7 +44,12 @@ def _kind_of_env(value: object) -> str | None:
 
 EnvValue = Annotated[
     Annotated[Text, Tag("(text)")] | Annotated[Secret, Tag("(secret)")],
-    Discriminator(_kind_of_env, custom_error_type="env_value", custom_error_message="wants text or a secret"),
+    Discriminator(
+        _kind_of_env,
+        custom_error_type="wanted",
+        custom_error_message="wants {what}",
+        custom_error_context={"what": "text or {secret: env:NAME}"},
+    ),
 ]
 
 

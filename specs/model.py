@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +15,18 @@ from specs.fields import Name, RegistryHost
 from specs.inventory import Cluster, Node, Registry
 from specs.lanes import Lane, Model, Placement
 from specs.records import Record
+from specs.tree import Loc
 
 CANONICAL_VERSION = 1  # part of every fingerprint: raise it when the canonical form changes
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """Where a spec was read. It takes no part in comparing specs."""
+
+    root: Path = field(default=Path(), compare=False)
+    files: tuple[Path, ...] = field(default=(), compare=False)
+    find: Callable[[Loc], Place] | None = field(default=None, compare=False)
 
 
 class Spec(Record):
@@ -32,19 +44,17 @@ class Spec(Record):
         default=(), description="which lane runs on which cluster: the desired state"
     )
 
-    _root: Path = PrivateAttr(default=Path())
-    _files: tuple[Path, ...] = PrivateAttr(default=())
-    _find: Callable[[tuple[str | int, ...]], Place] | None = PrivateAttr(default=None)
+    _origin: _Origin = PrivateAttr(default=_Origin())
 
     @property
     def root(self) -> Path:
         """The folder of the main file."""
-        return self._root
+        return self._origin.root
 
     @property
     def files(self) -> tuple[Path, ...]:
         """Every file the spec was read from, the main file first."""
-        return self._files
+        return self._origin.files
 
     @property
     def fingerprint(self) -> str:
@@ -54,6 +64,12 @@ class Spec(Record):
         """
         canonical = json.dumps(self._canonical(), sort_keys=True, separators=(",", ":"))
         return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
+
+    def with_source(self, root: Path, files: tuple[Path, ...], find: Callable[[Loc], Place]) -> "Spec":
+        """Return the spec with a note of where it was read: for loaders."""
+        spec = self.model_copy()
+        spec._origin = _Origin(root, files, find)  # noqa: SLF001 - of its own class
+        return spec
 
     def nodes_of(self, placement: Placement) -> tuple[str, ...]:
         """Return the nodes the placement takes, rank 0 (the head) first."""
@@ -66,9 +82,10 @@ class Spec(Record):
 
         For a value nobody wrote, it is the place of the nearest thing around it.
         """
-        return self._find(loc) if self._find else Place(self._root)
+        origin = self._origin
+        return origin.find(loc) if origin.find else Place(origin.root)
 
-    def diagnostic(self, loc: tuple[str | int, ...], summary: str, detail: str = "", hint: str = "") -> Diagnostic:
+    def diagnostic(self, loc: Loc, summary: str, detail: str = "", hint: str = "") -> Diagnostic:
         """Return a diagnostic at the value at `loc`, for checks that need to know more than the spec does."""
         return Diagnostic.at(self.place(*loc), summary, detail, hint)
 
@@ -84,7 +101,6 @@ class Spec(Record):
 
     def _portable(self, path: Path) -> str:
         """Return a path of the controller without what differs between two checkouts of one spec."""
-        for anchor, sign in ((self._root.absolute(), "."), (Path.home(), "~")):
-            if path.is_relative_to(anchor):
-                return f"{sign}/{path.relative_to(anchor)}"
-        return str(path)
+        if path.is_relative_to(self.root):
+            return os.path.normpath(path.relative_to(self.root))
+        return f"~/{path.relative_to(Path.home())}" if path.is_relative_to(Path.home()) else str(path)

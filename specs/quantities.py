@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from specs.diagnostics import refuse
+from specs.diagnostics import refuse, wanted
 
 SIZE_UNITS = {
     "B": 1,
@@ -69,14 +69,18 @@ def parse_duration(text: str) -> float:
 
 def _to_bytes(value: object) -> object:
     size = parse_size(value) if isinstance(value, str) else value
-    if isinstance(size, int) and not 0 <= size <= MAX_BYTES:
+    if not isinstance(size, int) or isinstance(size, bool):
+        raise wanted("a size such as 128GiB")
+    if not 0 <= size <= MAX_BYTES:
         raise refuse("a size is between 0 bytes and 8 EiB")
     return size
 
 
 def _to_seconds(value: object) -> object:
     seconds = parse_duration(value) if isinstance(value, str) else value
-    if isinstance(seconds, int | float) and not (math.isfinite(seconds) and 0 <= seconds <= MAX_SECONDS):
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool):
+        raise wanted("a duration such as 40m or 2.5s")
+    if not (math.isfinite(seconds) and 0 <= seconds <= MAX_SECONDS):
         raise refuse("a duration is between 0 seconds and 365 days")
     return seconds
 

@@ -1,0 +1,100 @@
+"""Rules on what fits: lanes on clusters, memory and GPUs on nodes."""
+
+from collections.abc import Iterator
+
+from specs.diagnostics import Diagnostic, listing
+from specs.draft import Draft, Placed
+
+
+def cluster_is_large_enough(draft: Draft) -> Iterator[Diagnostic]:
+    """A cluster has at least as many nodes as a lane that is placed on it takes."""
+    for placed in draft.placed():
+        need, have = placed.lane.node_count, len(placed.cluster.nodes)
+        if need > have:
+            yield draft.at(
+                (*placed.loc, "cluster"),
+                f"the lane '{placed.placement.lane}' takes {need} nodes, the cluster has {have}",
+                _why_so_many(placed),
+                "place it on a larger cluster, or set `nodes` on the lane",
+            )
+
+
+def named_nodes_fit(draft: Draft) -> Iterator[Diagnostic]:
+    """The nodes a placement names belong to its cluster and are as many as the lane takes."""
+    for placed in draft.placed():
+        named = placed.placement.nodes
+        if named is None:
+            continue
+        members = set(placed.cluster.nodes)
+        for index, node in enumerate(named):
+            if node not in members:
+                yield draft.at(
+                    (*placed.loc, "nodes", index),
+                    f"'{node}' is no node of the cluster '{placed.placement.cluster}'",
+                    f"Its nodes are {listing(placed.cluster.nodes)}.",
+                )
+        if len(named) != placed.lane.node_count:
+            yield draft.at(
+                (*placed.loc, "nodes"),
+                f"{len(named)} nodes are named, the lane '{placed.placement.lane}' takes {placed.lane.node_count}",
+                _why_so_many(placed),
+            )
+
+
+def memory_fits(draft: Draft) -> Iterator[Diagnostic]:
+    """A rank needs no more memory than its node has."""
+    for placed in draft.placed():
+        need = placed.lane.memory or 0
+        small = [node for node in placed.nodes if need > (_memory(draft, node) or need)]
+        if small:
+            yield draft.at(
+                ("lanes", placed.placement.lane, "memory"),
+                f"a rank needs {_gib(need)}, more than {listing(small)} has: {_gib(_memory(draft, small[0]) or 0)}",
+                f"The lane is placed at {draft.place(*placed.loc)}.",
+            )
+
+
+def gpus_fit(draft: Draft) -> Iterator[Diagnostic]:
+    """A rank takes no more GPUs than its node has."""
+    for placed in draft.placed():
+        need = placed.lane.gpus or 0
+        small = [node for node in placed.nodes if node in draft.nodes and need > draft.nodes[node].gpus]
+        if small:
+            yield draft.at(
+                ("lanes", placed.placement.lane, "gpus"),
+                f"a rank takes {need} GPUs, more than {listing(small)} has: {draft.nodes[small[0]].gpus}",
+                f"The lane is placed at {draft.place(*placed.loc)}.",
+            )
+
+
+def shared_memory_fits(draft: Draft) -> Iterator[Diagnostic]:
+    """What the lanes that share a node declare adds up to no more than the node has."""
+    taken: dict[str, int] = {}
+    for placed in draft.placed():
+        need = placed.lane.memory or 0
+        over = [node for node in placed.nodes if node in taken and taken[node] + need > (_memory(draft, node) or 2**64)]
+        for node in placed.nodes:
+            taken[node] = taken.get(node, 0) + need
+        if over and placed.lane.shares and need:
+            node, have = over[0], _memory(draft, over[0]) or 0
+            yield draft.at(
+                placed.loc,
+                f"the lanes that share {listing(over)} need {_gib(taken[node])} on {node}, which has {_gib(have)}",
+                f"The last of them is {placed.placement.lane}, with {_gib(need)}.",
+            )
+
+
+def _why_so_many(placed: Placed) -> str:
+    lane = placed.lane
+    if lane.nodes is not None:
+        return f"The lane says `nodes: {lane.nodes}`."
+    degrees = f"tensor {lane.parallel.tensor} x pipeline {lane.parallel.pipeline} x data {lane.parallel.data}"
+    return f"The lane does not say `nodes`, so it takes {degrees}, one GPU a node."
+
+
+def _memory(draft: Draft, node: str) -> int | None:
+    return draft.nodes[node].memory if node in draft.nodes else None
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.4g} GiB"

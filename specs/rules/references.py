@@ -1,0 +1,98 @@
+"""Rules on names that one object uses for another."""
+
+from collections.abc import Iterator
+
+from specs.diagnostics import Diagnostic, did_you_mean, listing
+from specs.draft import Draft, Placed
+from specs.fields import placeholders
+from specs.tree import Loc
+
+_SINGULAR = {"nodes": "node", "clusters": "cluster", "models": "model", "lanes": "lane"}
+
+
+def cluster_nodes_exist(draft: Draft) -> Iterator[Diagnostic]:
+    """Every node of a cluster is defined."""
+    for name, cluster in draft.clusters.items():
+        for index, node in enumerate(cluster.nodes):
+            yield from _dangling(draft, "nodes", node, ("clusters", name, "nodes", index))
+
+
+def cluster_interface_exists(draft: Draft) -> Iterator[Diagnostic]:
+    """Every node of a cluster has the cluster's interface."""
+    for name, cluster in draft.clusters.items():
+        nodes = {node: draft.nodes[node] for node in cluster.nodes if node in draft.nodes}
+        lacking = [node for node, spec in nodes.items() if cluster.interface not in spec.interfaces]
+        if cluster.interface is not None and lacking:
+            known = {interface for node in lacking for interface in nodes[node].interfaces}
+            yield draft.at(
+                ("clusters", name, "interface"),
+                f"clusters.{name}.interface: no interface '{cluster.interface}' on {listing(lacking)}",
+                "The interface of a cluster is a key of `interfaces` on each of its nodes.",
+                did_you_mean(cluster.interface, known),
+            )
+
+
+def lane_model_exists(draft: Draft) -> Iterator[Diagnostic]:
+    """The model of a lane is defined."""
+    for name, lane in draft.lanes.items():
+        if lane.model is not None:
+            yield from _dangling(draft, "models", lane.model, ("lanes", name, "model"))
+
+
+def placement_names_exist(draft: Draft) -> Iterator[Diagnostic]:
+    """The lane, the cluster and the nodes of a placement are defined."""
+    for index, placement in draft.placements.items():
+        yield from _dangling(draft, "lanes", placement.lane, ("placements", index, "lane"))
+        yield from _dangling(draft, "clusters", placement.cluster, ("placements", index, "cluster"))
+
+
+def parked_lane_is_not_placed(draft: Draft) -> Iterator[Diagnostic]:
+    """A parked lane is kept but never placed."""
+    for placed in draft.placed():
+        parked = placed.lane.parked
+        if parked is not None:
+            reopen = f"It can be placed again when {parked.reopen_when}." if parked.reopen_when else ""
+            yield draft.at(
+                (*placed.loc, "lane"),
+                f"the lane '{placed.placement.lane}' is parked",
+                f"The reason: {parked.reason}\n{reopen}".rstrip(),
+                "remove the placement, or remove `parked` from the lane",
+            )
+
+
+def paths_resolve(draft: Draft) -> Iterator[Diagnostic]:
+    """Every {paths.NAME} of a placed lane and its model is a path of each node the placement takes."""
+    for placed in draft.placed():
+        for loc, text in _templates(draft, placed):
+            for name in dict.fromkeys(placeholders(text)):
+                nodes = {node: draft.nodes[node].paths for node in placed.nodes if node in draft.nodes}
+                lacking = [node for node, paths in nodes.items() if name not in paths]
+                if lacking:
+                    yield draft.at(
+                        loc,
+                        f"no path '{name}' on {listing(lacking)}",
+                        f"{{paths.{name}}} is used by {placed} at {draft.place(*placed.loc)}.",
+                        did_you_mean(name, {known for node in lacking for known in nodes[node]})
+                        or f"add `{name}` to the `paths` of each node",
+                    )
+
+
+def _templates(draft: Draft, placed: Placed) -> Iterator[tuple[Loc, str]]:
+    """Yield each text of a placed lane that may name a path of the node."""
+    name, lane = placed.placement.lane, placed.lane
+    for index, mount in enumerate(lane.mounts):
+        yield ("lanes", name, "mounts", index, "source"), mount.source
+    for index, word in enumerate(lane.argv):
+        yield ("lanes", name, "argv", index), word
+    for index, word in enumerate(lane.entrypoint or ()):
+        yield ("lanes", name, "entrypoint", index), word
+    model = draft.models.get(lane.model or "")
+    if model is not None and model.path is not None:
+        yield ("models", lane.model or "", "path"), model.path
+
+
+def _dangling(draft: Draft, section: str, name: str, loc: Loc) -> Iterator[Diagnostic]:
+    if draft.undefined(section, name):
+        known = draft.declared[section]
+        defined = f"Defined: {listing(known)}." if known else f"No {_SINGULAR[section]} is defined."
+        yield draft.at(loc, f"no {_SINGULAR[section]} is named '{name}'", defined, did_you_mean(name, known))
