@@ -4,9 +4,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from specs.diagnostics import Diagnostic, Place
+from specs.fields import is_name
 from specs.inventory import Cluster, Node
 from specs.lanes import Lane, Model, Placement
-from specs.tree import Loc, Tree, key_place, value_place
+from specs.scalars import is_text
+from specs.tree import Loc, Scalar, Tree, key_place, select, value_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,17 @@ class Draft:
             if lane is not None and cluster is not None:
                 nodes = placement.nodes or cluster.nodes[: lane.node_count]
                 yield Placed(index, placement, lane, cluster, nodes)
+
+    def names(self, *pattern: str) -> Iterator[tuple[Loc, str]]:
+        """Yield where each well-formed name stands that matches a pattern, in objects that are not valid as well."""
+        for loc, entry in select(self.tree, *pattern):
+            value = entry.value
+            if isinstance(value, Scalar) and is_name(value.text) and not (value.plain and not is_text(value.text)):
+                yield loc, value.text
+
+    def keys(self, *pattern: str) -> Iterator[Loc]:
+        """Yield the location of each value that matches a pattern, in objects that are not valid as well."""
+        yield from (loc for loc, _ in select(self.tree, *pattern))
 
     def undefined(self, section: str, name: str) -> bool:
         """Return whether a name is certainly defined nowhere."""

@@ -22,6 +22,7 @@ KEY_TYPES = (
     "sk-ecdsa-sha2-nistp256@openssh.com",
 )
 
+_NAME = r"[a-z0-9][a-z0-9._-]{0,62}"
 _HOST = r"(?:\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9_:][A-Za-z0-9._:%-]*)"
 _USER = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
 
@@ -42,6 +43,11 @@ class _Matches:
 def _matching(what: str, pattern: str, rule: str, hint: str = "") -> tuple[AfterValidator, WithJsonSchema]:
     schema = {"type": "string", "pattern": f"^(?:{pattern})$", "description": rule}
     return AfterValidator(_Matches(what, pattern, rule, hint)), WithJsonSchema(schema)
+
+
+def is_name(text: str) -> bool:
+    """Return whether a text can be the name of a node, cluster, model or lane."""
+    return re.fullmatch(_NAME, text) is not None
 
 
 def placeholders(text: str) -> tuple[str, ...]:
@@ -139,7 +145,7 @@ Name = Annotated[
     str,
     *_matching(
         "a name",
-        r"[a-z0-9][a-z0-9._-]{0,62}",
+        _NAME,
         "A name is 1 to 63 of a-z, 0-9, '.', '_' and '-', and starts with a letter or a digit.",
     ),
 ]

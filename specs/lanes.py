@@ -172,7 +172,7 @@ class Lane(Record):
         default=(), description="devices of the node, e.g. /dev/infiniband"
     )
     shm_size: ByteSize | None = Field(default=None, description="size of /dev/shm in bytes (64GiB)")
-    ulimits: dict[Name, Annotated[int, Field(ge=-1)]] = Field(
+    ulimits: dict[Name, Annotated[int, Field(ge=-1, le=2**63 - 1)]] = Field(
         default_factory=dict, description="limits by name, soft and hard alike, e.g. memlock: -1 (no limit)"
     )
     memory: ByteSize | None = Field(default=None, description="memory that each rank needs, in bytes (96GiB)")

@@ -115,7 +115,7 @@ def _unknown_key(tree: Tree, path: Loc, owner: type[BaseModel] | None) -> Diagno
 
 def _missing(tree: Tree, path: Loc, owner: type[BaseModel] | None) -> Diagnostic:
     field = owner.model_fields.get(str(path[-1])) if owner else None
-    detail = f"`{path[-1]}` is {field.description}." if field and field.description else ""
+    detail = f"`{path[-1]}`: {field.description}." if field and field.description else ""
     return Diagnostic.at(key_place(tree, path[:-1]), f"{dotted(path[:-1])}: `{path[-1]}` is missing", detail)
 
 

@@ -82,6 +82,22 @@ def find(tree: Tree, loc: Loc) -> Tree:
     return last.value
 
 
+def select(tree: Tree, *pattern: str) -> Iterator[tuple[Loc, Entry]]:
+    """Yield each value whose location matches `pattern`, in order; "*" matches every key and every item."""
+    found: list[tuple[Loc, Entry]] = [((), Entry(tree.place, tree))]
+    for part in pattern:
+        found = [((*loc, key), below) for loc, entry in found for key, below in _children(entry.value, part)]
+    yield from found
+
+
+def _children(tree: Tree, part: str) -> Iterator[tuple[str | int, Entry]]:
+    if isinstance(tree, Mapping):
+        keys = list(tree.entries) if part == "*" else [part]
+        yield from ((key, tree.entries[key]) for key in keys if key in tree.entries)
+    elif isinstance(tree, Sequence) and part == "*":
+        yield from ((index, Entry(item.place, item)) for index, item in enumerate(tree.items))
+
+
 def _child(tree: Tree, part: str | int) -> Entry | None:
     if isinstance(tree, Mapping) and isinstance(part, str):
         return tree.entries.get(part)

@@ -1,10 +1,11 @@
 """Rules on the fabric, which belongs to the cluster, and on the addresses of nodes."""
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from specs.diagnostics import Diagnostic
 from specs.draft import Draft, Placed
+from specs.problems import dotted
 from specs.tree import Loc
 
 _INTERFACE = "the cluster's `interface`"
@@ -45,24 +46,17 @@ OWNED_ARGS = {
 
 def env_leaves_the_fabric_alone(draft: Draft) -> Iterator[Diagnostic]:
     """No lane sets an environment variable that the cluster owns."""
-    for name, lane in draft.lanes.items():
-        for key in lane.env:
-            if key in OWNED_ENV:
-                yield _owned(draft, ("lanes", name, "env", key), OWNED_ENV[key])
+    for loc in draft.keys("lanes", "*", "env", "*"):
+        if (owner := OWNED_ENV.get(str(loc[-1]))) is not None:
+            yield _owned(draft, loc, owner)
 
 
 def args_leave_the_fabric_alone(draft: Draft) -> Iterator[Diagnostic]:
     """No lane and no model sets an engine argument that the cluster owns."""
-    sections: Mapping[str, Mapping[str, Mapping[str, object]]] = {
-        "models": {name: model.args for name, model in draft.models.items()},
-        "lanes": {name: lane.args for name, lane in draft.lanes.items()},
-    }
-    for section, objects in sections.items():
-        for name, args in objects.items():
-            for key in args:
-                owner = OWNED_ARGS.get(key.replace("_", "-").lower())
-                if owner is not None:
-                    yield _owned(draft, (section, name, "args", key), owner)
+    for section in ("models", "lanes"):
+        for loc in draft.keys(section, "*", "args", "*"):
+            if (owner := OWNED_ARGS.get(_flag(str(loc[-1])))) is not None:
+                yield _owned(draft, loc, owner)
 
 
 def hosts_differ(draft: Draft) -> Iterator[Diagnostic]:
@@ -130,6 +124,10 @@ def _loopback(host: str) -> bool:
         return host.lower() in ("localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback")
 
 
+def _flag(arg: str) -> str:
+    return arg.replace("_", "-").lower()
+
+
 def _owned(draft: Draft, loc: Loc, owner: str) -> Diagnostic:
-    summary = f"`{loc[-1]}` belongs to the cluster"
+    summary = f"{dotted(loc[:-1])}: `{loc[-1]}` belongs to the cluster"
     return draft.at_key(loc, summary, f"It follows from {owner}.", "remove it here")

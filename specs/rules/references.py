@@ -7,14 +7,14 @@ from specs.draft import Draft, Placed
 from specs.fields import placeholders
 from specs.tree import Loc
 
+MAX_GUESSES = 50
+
 _SINGULAR = {"nodes": "node", "clusters": "cluster", "models": "model", "lanes": "lane"}
 
 
 def cluster_nodes_exist(draft: Draft) -> Iterator[Diagnostic]:
     """Every node of a cluster is defined."""
-    for name, cluster in draft.clusters.items():
-        for index, node in enumerate(cluster.nodes):
-            yield from _dangling(draft, "nodes", node, ("clusters", name, "nodes", index))
+    yield from _dangling(draft, "nodes", "clusters", "*", "nodes", "*")
 
 
 def cluster_interface_exists(draft: Draft) -> Iterator[Diagnostic]:
@@ -34,16 +34,13 @@ def cluster_interface_exists(draft: Draft) -> Iterator[Diagnostic]:
 
 def lane_model_exists(draft: Draft) -> Iterator[Diagnostic]:
     """The model of a lane is defined."""
-    for name, lane in draft.lanes.items():
-        if lane.model is not None:
-            yield from _dangling(draft, "models", lane.model, ("lanes", name, "model"))
+    yield from _dangling(draft, "models", "lanes", "*", "model")
 
 
 def placement_names_exist(draft: Draft) -> Iterator[Diagnostic]:
-    """The lane, the cluster and the nodes of a placement are defined."""
-    for index, placement in draft.placements.items():
-        yield from _dangling(draft, "lanes", placement.lane, ("placements", index, "lane"))
-        yield from _dangling(draft, "clusters", placement.cluster, ("placements", index, "cluster"))
+    """The lane and the cluster of a placement are defined."""
+    yield from _dangling(draft, "lanes", "placements", "*", "lane")
+    yield from _dangling(draft, "clusters", "placements", "*", "cluster")
 
 
 def parked_lane_is_not_placed(draft: Draft) -> Iterator[Diagnostic]:
@@ -91,8 +88,12 @@ def _templates(draft: Draft, placed: Placed) -> Iterator[tuple[Loc, str]]:
         yield ("models", lane.model or "", "path"), model.path
 
 
-def _dangling(draft: Draft, section: str, name: str, loc: Loc) -> Iterator[Diagnostic]:
-    if draft.undefined(section, name):
-        known = draft.declared[section]
-        defined = f"Defined: {listing(known)}." if known else f"No {_SINGULAR[section]} is defined."
-        yield draft.at(loc, f"no {_SINGULAR[section]} is named '{name}'", defined, did_you_mean(name, known))
+def _dangling(draft: Draft, section: str, *pattern: str) -> Iterator[Diagnostic]:
+    """Yield the names at `pattern` that are defined nowhere in `section`."""
+    kind, known = _SINGULAR[section], draft.declared[section]
+    defined = f"Defined: {listing(known)}." if known else f"No {kind} is defined."
+    dangling = ((loc, name) for loc, name in draft.names(*pattern) if draft.undefined(section, name))
+    for count, (loc, name) in enumerate(dangling):
+        # Each guess looks at every known name: without a limit, a thousand wrong names would take minutes.
+        guess = did_you_mean(name, known) if count < MAX_GUESSES else ""
+        yield draft.at(loc, f"no {kind} is named '{name}'", defined, guess)
