@@ -8,8 +8,14 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 
 from .config import cache_dir
+
+
+def source(*modules: ModuleType) -> list[str]:
+    """The text of modules, as part of a recipe: what is built by other code is another artefact."""
+    return [Path(str(module.__file__)).read_text() for module in modules]
 
 
 def fingerprint(recipe: object) -> str:
@@ -38,6 +44,8 @@ def artefact(kind: str, recipe: object, build: Callable[[Path], None]) -> Path:
 
 
 def build_into(place: Path, build: Callable[[Path], None]) -> None:
+    for half_done in place.parent.glob(f".{place.name}-*"):  # of a run that was killed; we hold the lock
+        shutil.rmtree(half_done)
     work = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
     try:
         work.chmod(0o755)

@@ -27,8 +27,10 @@ def labs_dir() -> Path:
 class NodeConfig:
     """One node before it exists: names and addresses only."""
 
+    lab: str
     name: str
     address: str
+    bridge: str
     prefix: int
     gateway: str
     store: str
@@ -81,7 +83,9 @@ class LabConfig:
     def node(self, number: int) -> NodeConfig:
         """Node 1, 2, ...: pairs of the classic and the containerd image store take turns."""
         return NodeConfig(
+            lab=self.name,
             name=f"node{number}",
+            bridge=self.bridge,
             address=str(self.network[10 + number]),
             prefix=self.network.prefixlen,
             gateway=self.gateway,

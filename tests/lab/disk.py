@@ -33,7 +33,7 @@ Subsystem sftp /usr/lib/openssh/sftp-server
 def create(node: NodeConfig, *, hosts: Mapping[str, str], authorized_key: str) -> None:
     """Everything a node needs before its first boot."""
     disk = node.folder / "disk"
-    for place in ("root", "home", "srv/models", "tmp", "var/log", "docker", "bin"):
+    for place in ("root", "home", "srv/models", "tmp", "var/log", "etc/ssh", "etc/docker", "docker", "bin"):
         (disk / place).mkdir(parents=True)
     (disk / "tmp").chmod(0o1777)
     (disk / "root").chmod(0o700)
@@ -49,13 +49,13 @@ def create(node: NodeConfig, *, hosts: Mapping[str, str], authorized_key: str) -
 
 def write_etc(node: NodeConfig, hosts: Mapping[str, str]) -> None:
     etc = node.folder / "etc"
-    (etc / "ssh").mkdir(parents=True)
-    (etc / "docker").mkdir()
+    for place in ("ssh", "docker"):
+        (etc / place).mkdir(parents=True)
     (etc / "hostname").write_text(f"{node.name}\n")
     names = {"localhost": "127.0.0.1", **hosts}
     (etc / "hosts").write_text("".join(f"{address} {name}\n" for name, address in names.items()))
-    (etc / "ssh" / "sshd_config").write_text(SSHD.format(address=node.address))
-    (etc / "docker" / "daemon.json").write_text(json.dumps(daemon_config(node), indent=2))
+    (node.folder / "disk/etc/ssh/sshd_config").write_text(SSHD.format(address=node.address))
+    (node.folder / "disk/etc/docker/daemon.json").write_text(json.dumps(daemon_config(node), indent=2))
     add_users(etc)
 
 
@@ -105,7 +105,7 @@ def authorize(home: Path, key: str, *, owner: int) -> None:
 
 
 def host_key(node: NodeConfig) -> Path:
-    return node.folder / "etc" / "ssh" / "ssh_host_ed25519_key"
+    return node.folder / "disk/etc/ssh" / "ssh_host_ed25519_key"
 
 
 def public_host_key(node: NodeConfig) -> str:

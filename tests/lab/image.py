@@ -1,21 +1,25 @@
 """The lab's images: a few megabytes of busybox, and an inference engine that really serves.
 
 `tiny` is busybox alone. `llamacpp` adds llama.cpp's server and RPC worker, from Debian's next release, in a second
-layer on the same base. `llamacpp-arm64` says that it is for another architecture. `tiny-multi` is an index of two platforms,
-whose digest is not the digest of the image that runs.
+layer on the same base. `llamacpp-arm64` says that it is for another architecture. `tiny-multi` is an index of two
+platforms, whose digest is not the digest of the image that runs.
+
+A llama.cpp RPC head whose worker dies goes on answering 200 on `/health` and `/v1/models`; the next generation kills it
+(the connection breaks, the log ends with "Remote RPC server crashed or returned malformed response", exit code 139).
+The worker of a head that dies stays up and serves the next head.
 """
 
 import json
 import shutil
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from . import debs
-from .cache import artefact
+from . import debs, oci
+from .cache import artefact, source
 from .oci import Descriptor, Image, Layout
 from .shell import run
 
-RECIPE_VERSION = 1
 # The libraries with all that they need; the tools without, since those also ask for a downloader.
 LIBRARIES = ["libllama0", "libggml0", "libggml0-backend-rpc"]
 TOOLS = ["llama.cpp-tools", "llama.cpp-tools-extra"]
@@ -45,7 +49,7 @@ class ImageSet:
 
 def ensure_images() -> ImageSet:
     """The images, built once."""
-    recipe = [RECIPE_VERSION, debs.RELEASE, debs.architecture(), LIBRARIES, TOOLS, KEEP, BUSYBOX, RUN_CONFIG]
+    recipe = [debs.architecture(), *source(debs, oci, sys.modules[__name__])]
     folder = artefact("images", recipe, build)
     entries = json.loads((folder / "images.json").read_text())
     return ImageSet(folder / "oci", tuple(BuiltImage(**entry) for entry in entries))

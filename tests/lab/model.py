@@ -6,15 +6,15 @@ layers, so that an engine spread over nodes has something to put on each. The br
 matrix permuted: it loads, is healthy, and answers nonsense. That is what a wrong weight loader looks like.
 """
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .cache import artefact
+from .cache import artefact, source
 
 if TYPE_CHECKING:
     from gguf import GGUFWriter
 
-RECIPE_VERSION = 1
 LAYERS, WIDTH, HEADS, HEAD_WIDTH, FEED_FORWARD, CONTEXT = 8, 384, 2, 64, 64, 512
 UNKNOWN, BEGIN, END = "<unk>", "<s>", "</s>"
 QUESTION = ["What", " is", " the", " capital", " of", " France?"]
@@ -29,8 +29,7 @@ TEMPLATE = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
 
 def ensure_models() -> dict[str, Path]:
     """The model files by name, made once."""
-    recipe = [RECIPE_VERSION, LAYERS, WIDTH, HEADS, HEAD_WIDTH, FEED_FORWARD, CONTEXT, TOKENS, TYPES, TEMPLATE]
-    folder = artefact("models", recipe, build)
+    folder = artefact("models", source(sys.modules[__name__]), build)
     return {name: folder / f"{name}.gguf" for name in ("good", "garbage")}
 
 

@@ -1,15 +1,17 @@
 """The lab's network: one bridge, and for each node a namespace on a pair of virtual interfaces."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from . import procs
 from .config import LabConfig, NodeConfig, labs_dir
-from .shell import run
+from .shell import LabError, run, tail_of, wait_until
 
 # A Docker daemon with iptables anywhere on the machine makes bridged frames pass through iptables, and drops them.
 BRIDGE_FILTER = Path("/proc/sys/net/bridge/bridge-nf-call-iptables")
 NAMESPACES = Path("/run/netns")
+SLOW_WIRE = Path(__file__).with_name("delay.py")
 
 
 def namespace_path(name: str) -> Path:
@@ -73,6 +75,8 @@ def namespaces(name: str) -> list[str]:
 
 def remove(name: str) -> None:
     """End what lives in the lab's namespaces and take everything away."""
+    for wire in (labs_dir() / name).glob("*/wire"):
+        procs.end(wire)
     for namespace in namespaces(name):
         procs.end_inside(namespace_path(namespace))
         ip("netns", "delete", namespace)
@@ -89,3 +93,23 @@ def missing(config: LabConfig) -> Sequence[str]:
     wanted = [config.bridge, *(node.link for node in config.all_nodes())]
     lost = sorted(set(wanted) - set(links(config.name)))
     return lost + sorted({node.namespace for node in config.all_nodes()} - set(namespaces(config.name)))
+
+
+def slow_down(node: NodeConfig, milliseconds: int) -> None:
+    """Put a slow wire between the node's link and the bridge: this long each way."""
+    speed_up(node)
+    if not Path("/dev/net/tun").exists():
+        raise LabError("a slow link needs /dev/net/tun, which this machine does not have")
+    tap, log = f"{node.link}t", node.folder / "wire.log"
+    argv = [sys.executable, str(SLOW_WIRE), node.link, tap, str(milliseconds)]
+    procs.spawn(argv, record=node.folder / "wire", log=log)
+    wait_until("the slow wire", lambda: tap in links(node.lab), seconds=10, detail=lambda: tail_of(log))
+    ip("link", "set", node.link, "nomaster", "arp", "off")  # or this machine would answer past the wire
+    ip("link", "set", tap, "master", node.bridge, "up")
+
+
+def speed_up(node: NodeConfig) -> None:
+    """Take the slow wire away."""
+    if (record := node.folder / "wire").exists():
+        procs.end(record)
+        ip("link", "set", node.link, "master", node.bridge, "arp", "on")

@@ -85,6 +85,13 @@ class Node:
     def mend_link(self) -> None:
         network.set_link(self.config.link, up=True)
 
+    def delay(self, milliseconds: int) -> None:
+        """Make everything to and from the node take this much longer each way; 0 makes it as fast as before."""
+        if milliseconds > 0:
+            network.slow_down(self.config, milliseconds)
+        else:
+            network.speed_up(self.config)
+
     # programs
 
     def exec(
@@ -159,6 +166,7 @@ class Node:
 
     def mend(self) -> None:
         """Undo every fault: powered, linked, both servers up, the pinned key."""
+        self.delay(0)
         self.mend_link()
         self.power_on_if_needed()
         self.restore_host_key()

@@ -12,7 +12,8 @@ boot() { # FOLDER NAME RUNTIME
     mount -t overlay -o "lowerdir=/etc,upperdir=$1/etc,workdir=$1/etc.work" overlay /etc
     mount -t tmpfs -o mode=755 tmpfs /run
     mkdir -p /run/sshd /run/lock /var/lib/docker
-    for place in root home srv tmp var/log; do mount --bind "$1/disk/$place" "/$place"; done
+    # Folders that the controller edits while the node runs: never underneath a mounted overlay, which may not notice.
+    for place in root home srv tmp var/log etc/ssh etc/docker; do mount --bind "$1/disk/$place" "/$place"; done
     if [ -e "$1/disk/docker.img" ]; then
         mount -o loop "$1/disk/docker.img" /var/lib/docker
     else

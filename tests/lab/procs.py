@@ -4,6 +4,7 @@ A pid alone proves nothing, since numbers are used again. Signals go through a p
 after, so that the process that was checked is the one that is hit.
 """
 
+import functools
 import os
 import signal
 import time
@@ -151,4 +152,4 @@ def end_all(namespace: Path, pids: Sequence[int], number: int) -> None:
     """Signal processes that live in the namespace, each checked again at the moment of the signal."""
     home = namespace.stat()
     for pid in pids:
-        signal_if(pid, number, lambda pid=pid: lives_in(pid, home))  # type: ignore[misc]
+        signal_if(pid, number, functools.partial(lives_in, pid, home))

@@ -1,5 +1,6 @@
 """The lab's registry: on the controller's loopback, where no node can reach it but through an SSH remote forward."""
 
+import functools
 import json
 import shutil
 import socket
@@ -58,7 +59,7 @@ class Registry:
 
 def push(registry: Registry, images: ImageSet) -> None:
     """Copy the images in as they are, then prove that each is served under its digest."""
-    side_by_side([lambda image=image: push_one(registry, images.layout, image) for image in images.images])  # type: ignore[misc]
+    side_by_side(functools.partial(push_one, registry, images.layout, image) for image in images.images)
 
 
 def push_one(registry: Registry, layout: Path, image: BuiltImage) -> None:

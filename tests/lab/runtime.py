@@ -1,10 +1,11 @@
 """The second Docker generation: next-release binaries in a folder, put first on a node's path."""
 
 import shutil
+import sys
 from pathlib import Path
 
 from . import debs
-from .cache import artefact
+from .cache import artefact, source
 
 PACKAGES = ["docker.io", "docker-cli", "containerd", "tini-static"]
 PROGRAMS = [
@@ -20,7 +21,7 @@ PROGRAMS = [
 
 def ensure_runtime() -> Path:
     """The folder with dockerd, its client and containerd; `runc` is the system's and serves both generations."""
-    return artefact("runtimes", [debs.RELEASE, debs.architecture(), PACKAGES, PROGRAMS], build)
+    return artefact("runtimes", [debs.architecture(), *source(debs, sys.modules[__name__])], build)
 
 
 def build(folder: Path) -> None:

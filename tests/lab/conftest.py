@@ -1,0 +1,27 @@
+"""Fixtures for tests on the lab."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from . import Lab, packages
+from .shell import Progress
+
+
+@pytest.fixture(scope="session")
+def lab() -> Iterator[Lab]:
+    """The tests' own lab: the one that is up, or a new one; FLEET_LAB_KEEP=1 leaves it for the next run."""
+    if reason := packages.unsupported():
+        pytest.skip(reason)
+    lab = Lab.up("fleettest", "10.78.0.0/24", 4, progress=Progress())
+    yield lab
+    if os.environ.get("FLEET_LAB_KEEP") != "1":
+        lab.down()
+
+
+@pytest.fixture
+def clean_lab(lab: Lab) -> Lab:
+    """The lab without a trace of the test before: mended, no containers, good models. Images stay."""
+    lab.reset()
+    return lab
