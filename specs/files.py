@@ -36,7 +36,7 @@ class Files:
 
     def _read(self, path: Path, parents: tuple[Path, ...], asked: Place) -> None:
         """Read one file, which `asked` includes; `parents` are the files that are being read around it."""
-        identity = path.resolve()
+        identity = _identity(path)
         if identity in parents:
             self._fault(asked, f"{path} includes itself", "The files would have no end.", "narrow the pattern")
             return
@@ -131,3 +131,11 @@ class Files:
 
     def _fault(self, place: Place, summary: str, detail: str = "", hint: str = "") -> None:
         self.faults.append(Diagnostic.at(place, summary, detail, hint))
+
+
+def _identity(path: Path) -> Path:
+    """Return the path without symlinks, by which a file is known again."""
+    try:
+        return path.resolve()
+    except (OSError, ValueError, RuntimeError):  # a path no file can have, or a loop: reading it will say so
+        return path
