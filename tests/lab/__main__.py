@@ -5,9 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 
-from . import lab as labs
 from . import packages
-from .cache import locked
 from .config import cache_dir
 from .lab import Lab
 from .node import Node
@@ -71,8 +69,7 @@ def act_up(options: argparse.Namespace) -> int:
 
 
 def act_down(options: argparse.Namespace) -> int:
-    with locked(f"lab-{options.name}"):
-        Progress().step(f"{options.name} is down", lambda: labs.remove(options.name))
+    Progress().step(f"{options.name} is down", lambda: Lab.remove(options.name))
     return 0
 
 

@@ -4,22 +4,19 @@ import functools
 import shutil
 import time
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
-from . import cgroups, disk, network, packages, record, registry, tunnel
-from .cache import fingerprint, locked
-from .config import LabConfig, labs_dir
-from .image import ImageSet, ensure_images
-from .model import ensure_models
+from . import disk, facts, network, packages, record, registry, tunnel
+from .cache import locked
+from .config import LabConfig
+from .image import ImageSet
 from .node import Node
+from .prepare import BOOT_SCRIPT, prepare
 from .record import Record
 from .registry import Registry
-from .runtime import ensure_runtime
+from .removal import remove
 from .shell import LabError, Progress, side_by_side
-
-SCRIPT = Path(__file__).with_name("node.sh")
 
 
 class Lab:
@@ -102,8 +99,14 @@ class Lab:
 
     def down(self) -> None:
         """Take the lab away, whole."""
-        with locked(f"lab-{self.name}"):
-            remove(self.name)
+        self.remove(self.name)
+
+    @staticmethod
+    def remove(name: str) -> None:
+        """Take away all that carries a lab's name, from whatever run, in whatever state."""
+        packages.require_supported()
+        with locked(f"lab-{name}"):
+            remove(name)
 
     def mend(self) -> None:
         """Undo every fault, on every node and in the registry."""
@@ -146,14 +149,14 @@ class Lab:
 
     def _build(self, images: ImageSet, progress: Progress) -> None:
         self.folder.mkdir(parents=True)
-        shutil.copyfile(SCRIPT, self.folder / SCRIPT.name)
+        shutil.copyfile(BOOT_SCRIPT, self.folder / BOOT_SCRIPT.name)
         disk.new_key(self.identity_file, comment=self.name)
         progress.step("network", self._build_network)
         progress.step("disks", self._build_disks)
         boots = [functools.partial(self._boot, node, progress) for node in self.nodes.values()]
         side_by_side([*boots, functools.partial(self._fill_registry, images, progress)])
         self._write_ssh_files()
-        record.save(self.record, self.facts())
+        record.save(self.record, facts.of_lab(self))
 
     def _build_network(self) -> None:
         network.create_bridge(self.config)
@@ -185,81 +188,3 @@ class Lab:
             f"  UserKnownHostsFile {self.known_hosts}\n  GlobalKnownHostsFile /dev/null\n  StrictHostKeyChecking yes\n"
         )
         self.ssh_config.write_text(f"{hosts}Host *\n{common}{strict}")
-
-    def facts(self) -> dict[str, object]:
-        """The public part of `lab.json`."""
-        return {
-            "name": self.name,
-            "subnet": self.config.subnet,
-            "identity_file": str(self.identity_file),
-            "known_hosts": str(self.known_hosts),
-            "ssh_config": str(self.ssh_config),
-            "registry": {"endpoint": self.registry.endpoint, "port": self.registry.port},
-            "images": {name: self._image_facts(name) for name in self.images},
-            "models": self.models,
-            "nodes": {node.name: node_facts(node) for node in self.nodes.values()},
-        }
-
-    def _image_facts(self, name: str) -> dict[str, object]:
-        image = self.built[name]
-        return {
-            "reference": self.images[name],
-            "digest": image.digest,
-            "config_digest": image.config_digest,
-            "architecture": image.architecture,
-            "compressed_bytes": image.compressed_bytes,
-        }
-
-
-def node_facts(node: Node) -> dict[str, object]:
-    return {
-        "address": node.address,
-        "store": node.store,
-        "host_key": node.host_key,
-        "disk": str(node.disk),
-        "namespace": node.config.namespace,
-        "link": node.config.link,
-    }
-
-
-def prepare(config: LabConfig, progress: Progress) -> tuple[Record, ImageSet]:
-    """Install, fetch and build what is not there yet; all of it outlives the lab."""
-    progress.step("Debian packages", packages.ensure_packages)
-    since = time.monotonic()
-    runtime, images, models = make_artefacts()
-    progress.done("Docker of the next release, engine images, models", since)
-    wanted = fingerprint([config.subnet, config.nodes, dict(config.small_disk_mb), SCRIPT.read_text(), disk.SSHD])
-    port = port_of(config)
-    paths = tuple(models.values())
-    return Record(config, port, images.images, runtime, paths, wanted), images
-
-
-def make_artefacts() -> tuple[Path, ImageSet, dict[str, Path]]:
-    """All at once: most of the time goes into downloads."""
-    with ThreadPoolExecutor() as pool:
-        runtime, images, models = pool.submit(ensure_runtime), pool.submit(ensure_images), pool.submit(ensure_models)
-    return runtime.result(), images.result(), models.result()
-
-
-def port_of(config: LabConfig) -> int:
-    """The port of the lab that is there, else a free one."""
-    try:
-        found = record.load(config.name)
-    except LabError:
-        found = None
-    return found.port if found else registry.free_port(config.favourite_port)
-
-
-def remove(name: str) -> None:
-    """Take away all that carries a lab's name, from whatever run, in whatever state."""
-    folder = LabConfig(name=name).folder
-    nodes = network.namespaces(name)
-    network.remove(name)
-    for node in nodes:
-        cgroups.remove(node)
-    registry.remove(folder / "registry")
-    if folder.exists():
-        shutil.rmtree(folder)
-    network.restore_bridge_filter()
-    if labs_dir().exists() and not any(labs_dir().iterdir()):
-        labs_dir().rmdir()

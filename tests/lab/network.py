@@ -1,10 +1,13 @@
 """The lab's network: one bridge, and for each node a namespace on a pair of virtual interfaces."""
 
+import ipaddress
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from . import procs
+from .cache import locked
 from .config import LabConfig, NodeConfig, labs_dir
 from .shell import LabError, run, tail_of, wait_until
 
@@ -24,10 +27,25 @@ def ip(*argv: str, check: bool = True) -> str:
 
 def create_bridge(config: LabConfig) -> None:
     """The bridge carries the controller's own address: the lab's controller is this machine."""
+    with locked("network"):
+        require_free(config)
+        add_bridge(config)
+    open_bridge_filter()
+
+
+def require_free(config: LabConfig) -> None:
+    """Refuse a subnet that something else has: answers would come from the other one's machines."""
+    for interface in json.loads(ip("-json", "-4", "address")):
+        for address in interface["addr_info"]:
+            taken = ipaddress.IPv4Network(f"{address['local']}/{address['prefixlen']}", strict=False)
+            if taken.overlaps(config.network):
+                raise LabError(f"subnet {config.subnet} of lab {config.name}: {interface['ifname']} has {taken}")
+
+
+def add_bridge(config: LabConfig) -> None:
     ip("link", "add", config.bridge, "type", "bridge", "forward_delay", "0")
     ip("addr", "add", f"{config.gateway}/{config.network.prefixlen}", "dev", config.bridge)
     ip("link", "set", config.bridge, "up")
-    open_bridge_filter()
 
 
 def open_bridge_filter() -> None:

@@ -178,7 +178,7 @@ def test_reset_undoes_every_fault(lab: Lab) -> None:
 
 
 def test_a_second_lab_lives_beside_the_first_and_leaves_nothing(lab: Lab) -> None:
-    second = Lab.up("fleetaside", "10.79.0.0/24", 2, small_disk_mb={"node2": 200})
+    second = Lab.up("fleetaside", "10.78.2.0/24", 2, small_disk_mb={"node2": 200})
     try:
         node = second.nodes["node2"]
         node.fill_disk(leave_mb=5)
@@ -194,15 +194,22 @@ def test_a_second_lab_lives_beside_the_first_and_leaves_nothing(lab: Lab) -> Non
     assert all(node.is_on for node in lab.nodes.values())
 
 
+def test_a_taken_subnet_is_refused(lab: Lab) -> None:
+    with pytest.raises(LabError, match=r"fleettest-br has 10\.78\.0\.0/24"):
+        Lab.up("fleettaken", "10.78.0.0/25", 1)
+    Lab.remove("fleettaken")
+    assert traces("fleettaken") == []
+
+
 def test_down_and_up_survive_a_half_made_lab(lab: Lab) -> None:
-    half = LabConfig(name="fleethalf", subnet="10.79.1.0/24", nodes=2)
+    half = LabConfig(name="fleethalf", subnet="10.78.3.0/24", nodes=2)
     network.create_bridge(half)
     network.connect(half, half.node(1))
     (half.folder / "node7").mkdir(parents=True)
-    made = Lab.up("fleethalf", "10.79.1.0/24", 1)
+    made = Lab.up("fleethalf", "10.78.3.0/24", 1)
     assert ssh(made, "node1", "hostname").stdout.strip() == "node1"
     made.down()
-    made.down()
+    Lab.remove("fleethalf")
     assert traces("fleethalf") == []
 
 
