@@ -1,0 +1,107 @@
+"""The containers of one node, by the docker SDK."""
+
+import math
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+import docker
+
+from reconciler.core.desired import ContainerSpec
+from reconciler.core.observed import Container
+from reconciler.nodes import container_create, inspect
+from reconciler.nodes.docker_engine import CALL_S, DockerEngine
+from reconciler.nodes.docker_streams import docker_stream
+from reconciler.nodes.errors import ErrorKind, NodeError
+from reconciler.nodes.log_lines import LogLines
+
+T = TypeVar("T")
+
+CREATE_S = 120.0
+"""Creating may unpack or copy; on a node whose disk is busy with an image that takes long."""
+
+
+class SshContainers:
+    """`ref` is an id or a name. Names are deterministic, so what was lost on the way is settled by looking."""
+
+    def __init__(self, engine: DockerEngine) -> None:
+        self._engine = engine
+
+    async def inspect(self, ref: str) -> Container | None:
+        """The container now, or None when there is none."""
+        try:
+            return inspect.container_from_inspect(await self._engine.get(f"/containers/{ref}/json"))
+        except NodeError as error:
+            if error.kind is ErrorKind.NOT_FOUND:
+                return None
+            raise
+
+    async def create(
+        self, name: str, spec: ContainerSpec, image_id: str, labels: Mapping[str, str], secrets: Mapping[str, str]
+    ) -> str:
+        """Create without starting, from the local image `image_id`; the new container's id."""
+        body = container_create.payload(spec, image_id, labels, secrets)
+        try:
+            made = await self._call(f"creating {name}", partial(_create, body=body, name=name), CREATE_S)
+        except NodeError as error:
+            raise NodeError(error.kind, redacted(error.message, secrets), error.hint) from None
+        return str(made["Id"])
+
+    async def start(self, ref: str) -> None:
+        """Start; no effect when it runs."""
+        await self._call(f"starting {ref}", lambda api: api.start(ref), CREATE_S)
+
+    async def stop(self, ref: str, grace_s: float) -> None:
+        """SIGTERM, and SIGKILL after `grace_s`; returns when it is stopped; no effect when it is."""
+        grace = math.ceil(grace_s)
+        await self._call(f"stopping {ref}", lambda api: api.stop(ref, timeout=grace), grace + CREATE_S)
+
+    async def rename(self, ref: str, name: str) -> None:
+        """Give another name."""
+        await self._call(f"renaming {ref} to {name}", lambda api: api.rename(ref, name))
+
+    async def remove(self, ref: str) -> None:
+        """Remove a stopped container; a running one is refused; no effect when there is none."""
+        try:
+            await self._call(f"removing {ref}", lambda api: api.remove_container(ref), CREATE_S)
+        except NodeError as error:
+            if error.kind is not ErrorKind.NOT_FOUND:
+                raise
+
+    async def logs(self, ref: str, tail: int) -> Sequence[str]:
+        """The last `tail` lines, stdout and stderr mixed, without line ends."""
+        lines = [line async for line in self._log(ref, tail, follow=False)]
+        return lines[-tail:]
+
+    def follow(self, ref: str, tail: int) -> AsyncIterator[str]:
+        """The last `tail` lines and then each new one until the container stops."""
+        return self._log(ref, tail, follow=True)
+
+    async def _log(self, ref: str, tail: int, follow: bool) -> AsyncIterator[str]:
+        found = await self._engine.get(f"/containers/{ref}/json")
+        lines = LogLines(framed=not found["Config"].get("Tty"))
+        params = {"stdout": "1", "stderr": "1", "tail": str(tail), "follow": str(int(follow))}
+        async with docker_stream(
+            self._engine, f"reading the logs of {ref}", "GET", f"/containers/{ref}/logs", params
+        ) as chunks:
+            async for chunk in chunks:
+                for line in lines.feed(chunk):
+                    yield line
+        for line in lines.rest():
+            yield line
+
+    async def _call(self, doing: str, use: Callable[[docker.APIClient], T], deadline_s: float = CALL_S) -> T:
+        return await self._engine.call(doing, use, deadline_s)
+
+
+def _create(api: docker.APIClient, body: dict[str, Any], name: str) -> dict[str, Any]:
+    """Not by `create_container`, which adds the proxy settings of the controller's Docker configuration to the env."""
+    made: dict[str, Any] = api.create_container_from_config(body, name)  # type: ignore[no-untyped-call]
+    return made
+
+
+def redacted(text: str, secrets: Mapping[str, str]) -> str:
+    """`text` without the values, should Docker have quoted one."""
+    for value in secrets.values():
+        text = text.replace(value, "[redacted]") if value else text
+    return text

@@ -1,0 +1,151 @@
+"""Facts of the host, by one POSIX sh script and a pure parser of what it prints.
+
+The script prints sections between markers, so that a noisy start-up file of the login shell does no harm. A tool that
+is missing leaves its section empty, and the fact unknown.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+from reconciler.core.observed import Gpu, Listener
+
+MARK = "@@fleet "
+ANY_ADDRESS = frozenset({"0.0.0.0", "::", "*"})  # noqa: S104 - read, not bound
+Lines = Sequence[str]
+
+SCRIPT = r"""
+LC_ALL=C; export LC_ALL
+PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/lib/wsl/lib"; export PATH
+part() { printf '\n@@fleet %s\n' "$1"; }
+part begin
+part machine; uname -m
+part boot; cat /proc/sys/kernel/random/boot_id
+part memory; grep -E '^Mem(Total|Available):' /proc/meminfo
+part disk
+for dir in /var/lib/docker /var/lib/containerd "$@"; do
+  kib=$(df -P -k "$dir" | awk 'NR == 2 { print $4 }') && [ -n "$kib" ] && printf '%s %s\n' "$kib" "$dir"
+done
+part listen
+if command -v ss >/dev/null; then ss -ltnpH
+else cat /proc/net/tcp /proc/net/tcp6
+fi
+part cgroup
+grep -sE '[0-9a-f]{64}' /proc/[0-9]*/cgroup
+part gpu
+if command -v nvidia-smi >/dev/null; then
+  limit=; command -v timeout >/dev/null && limit='timeout 5'
+  $limit nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv,noheader,nounits
+fi
+part end
+"""
+"""Arguments: further directories whose free space is asked (the Docker root, when it is not the usual one)."""
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """What the script found. `disk_free` maps a directory that is there to its free bytes."""
+
+    machine: str | None
+    boot_id: str
+    memory_total_bytes: int | None
+    memory_available_bytes: int | None
+    disk_free: Mapping[str, int]
+    listeners: tuple[Listener, ...]
+    gpus: tuple[Gpu, ...]
+
+
+def parse(output: str) -> HostFacts | None:
+    """The facts in the script's output; None when it did not run to its end."""
+    parts = sections(output)
+    if "begin" not in parts or "end" not in parts:
+        return None
+    memory = _memory(parts.get("memory", ()))
+    containers = _containers(parts.get("cgroup", ()))
+    return HostFacts(
+        machine=_first(parts.get("machine", ())),
+        boot_id=_first(parts.get("boot", ())) or "",
+        memory_total_bytes=memory.get("MemTotal"),
+        memory_available_bytes=memory.get("MemAvailable"),
+        disk_free=_disk(parts.get("disk", ())),
+        listeners=_listeners(parts.get("listen", ()), containers),
+        gpus=tuple(gpu for line in parts.get("gpu", ()) if (gpu := _gpu(line))),
+    )
+
+
+def sections(output: str) -> dict[str, list[str]]:
+    """Non-empty lines by the marker they follow."""
+    found: dict[str, list[str]] = {}
+    current: list[str] = []
+    for raw in output.splitlines():
+        line = raw.strip()
+        if line.startswith(MARK):
+            current = found.setdefault(line.removeprefix(MARK), [])
+        elif line:
+            current.append(line)
+    return found
+
+
+def _first(lines: Lines) -> str | None:
+    return lines[0] if lines else None
+
+
+def _memory(lines: Lines) -> dict[str, int]:
+    matches = (re.match(r"(\w+):\s+(\d+) kB", line) for line in lines)
+    return {match[1]: int(match[2]) * 1024 for match in matches if match}
+
+
+def _disk(lines: Lines) -> dict[str, int]:
+    matches = (re.match(r"(\d+) (/.*)", line) for line in lines)
+    return {match[2]: int(match[1]) * 1024 for match in matches if match}
+
+
+def _containers(lines: Lines) -> dict[int, str]:
+    """Container ids by process, from either form of cgroup: `.../docker/ID` and `.../docker-ID.scope`."""
+    matches = (re.match(r"/proc/(\d+)/cgroup:.*?([0-9a-f]{64})", line) for line in lines)
+    return {int(match[1]): match[2] for match in matches if match}
+
+
+def _listeners(lines: Lines, containers: Mapping[int, str]) -> tuple[Listener, ...]:
+    found = (_from_ss(line, containers) or _from_proc(line) for line in lines)
+    return tuple(sorted({item for item in found if item}, key=lambda item: (item.port, item.address)))
+
+
+def _from_ss(line: str, containers: Mapping[int, str]) -> Listener | None:
+    """`LISTEN 0 4096 0.0.0.0:8000 0.0.0.0:* users:(("python3",pid=712,fd=3))`."""
+    match = re.match(r"LISTEN\s+\d+\s+\d+\s+(\S+):(\d+)\s+\S+(?:\s+users:\(\(\"(.*?)\",pid=(\d+))?", line)
+    if not match:
+        return None
+    pid = int(match[4]) if match[4] else None
+    container = containers.get(pid) if pid else None
+    return Listener(int(match[2]), _address(match[1]), match[3], container)
+
+
+def _from_proc(line: str) -> Listener | None:
+    """`0: 0100007F:1F90 00000000:0000 0A ...`: hexadecimal, state 0A is listening."""
+    match = re.match(r"\d+: ([0-9A-F]{8}(?:[0-9A-F]{24})?):([0-9A-F]{4}) [0-9A-F]+:0000 0A ", line)
+    if not match:
+        return None
+    return Listener(int(match[2], 16), _hex_address(match[1]))
+
+
+def _hex_address(digits: str) -> str:
+    """The kernel prints 32-bit words in the machine's byte order, which is little-endian on all we run on."""
+    words = [bytes.fromhex(digits[at : at + 8])[::-1] for at in range(0, len(digits), 8)]
+    return _address(str(ip_address(b"".join(words))))
+
+
+def _address(text: str) -> str:
+    bare = text.split("%", 1)[0].strip("[]")
+    return "*" if bare in ANY_ADDRESS else bare
+
+
+def _gpu(line: str) -> Gpu | None:
+    """`NVIDIA GB10, [N/A], 580.95.05`: a GPU that shares the machine's memory does not say how much it has."""
+    fields = [field.strip() for field in line.split(",")]
+    if len(fields) != 3:
+        return None
+    name, mebibytes, driver = fields
+    memory = int(mebibytes) * 1024 * 1024 if mebibytes.isdecimal() else None
+    return Gpu(name, memory, None if driver.startswith("[") else driver)

@@ -1,0 +1,182 @@
+"""What the Docker API says of containers and images -> the core's facts. Pure."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from reconciler.core import identity
+from reconciler.core.desired import EnvValue, ImagePin, Mount, SecretRef
+from reconciler.core.observed import Container, LocalImage
+
+Json = Mapping[str, Any]
+
+ALL_GPUS = 999
+"""Stands for "all GPUs of the node" (`--gpus all`). More than any node has, so that sums and comparisons stay right."""
+
+NEVER = "0001-01-01T00:00:00Z"
+"""Docker's time for what has not happened."""
+
+
+def is_ours(labels: Mapping[str, str] | None) -> bool:
+    """Whether these labels are of a container of some fleet of ours."""
+    return identity.owner_of(labels or {}) is not None
+
+
+def container_from_list(entry: Json) -> Container:
+    """A foreign container from `/containers/json` alone: enough to name it, and for its ports."""
+    ports = {int(port["PublicPort"]) for port in entry.get("Ports") or () if port.get("PublicPort")}
+    names = [_bare(name) for name in entry.get("Names") or ()]
+    return Container(
+        id=str(entry["Id"]),
+        name=min(names, key=lambda name: name.count("/"), default=str(entry["Id"])[:12]),
+        state=str(entry.get("State", "")),
+        image_id=str(entry.get("ImageID", "")),
+        image=str(entry.get("Image", "")),
+        network_mode=str((entry.get("HostConfig") or {}).get("NetworkMode", "")),
+        published_ports=tuple(sorted(ports)),
+    )
+
+
+def container_from_inspect(found: Json) -> Container:
+    """A container from `/containers/ID/json`; env is kept of ours only, with secrets as references.
+
+    `entrypoint`, `command` and `env` are as the container has them, so they show the image's own where the spec set
+    none. Mounts are sorted by target: Docker gives them in any order.
+    """
+    config, host, state = found["Config"], found["HostConfig"], found["State"]
+    labels = config.get("Labels") or {}
+    owner = identity.owner_of(labels)
+    finished = state.get("Status") in {"exited", "dead"}
+    return Container(
+        id=str(found["Id"]),
+        name=_bare(str(found["Name"])),
+        state=str(state.get("Status", "")),
+        image_id=str(found["Image"]),
+        image=str(config.get("Image", "")),
+        owner=owner,
+        entrypoint=_arguments(config.get("Entrypoint")),
+        command=_arguments(config.get("Cmd")) or (),
+        env=_env(config.get("Env") or (), identity.secret_references(labels)) if owner else (),
+        mounts=_mounts(found.get("Mounts") or ()),
+        devices=tuple(_device(item) for item in host.get("Devices") or ()),
+        shm_bytes=host.get("ShmSize") or None,
+        ulimits=tuple((str(item["Name"]), int(item["Soft"])) for item in host.get("Ulimits") or ()),
+        gpus=gpu_count(host, config),
+        network_mode=str(host.get("NetworkMode", "")),
+        restart_policy=str((host.get("RestartPolicy") or {}).get("Name") or "no"),
+        auto_remove=bool(host.get("AutoRemove")),
+        exit_code=int(state["ExitCode"]) if finished else None,
+        oom_killed=bool(state.get("OOMKilled")),
+        error=str(state.get("Error") or ""),
+        created_at=_time(found.get("Created")),
+        started_at=_time(state.get("StartedAt")),
+        finished_at=_time(state.get("FinishedAt")),
+        restart_count=int(found.get("RestartCount") or 0),
+        published_ports=_published(host, found.get("NetworkSettings") or {}),
+    )
+
+
+def _bare(name: str) -> str:
+    return name.removeprefix("/")
+
+
+def _time(text: str | None) -> str:
+    return "" if text in {None, NEVER} else str(text)
+
+
+def _arguments(found: "list[str] | str | None") -> tuple[str, ...] | None:
+    if found is None:
+        return None
+    return (found,) if isinstance(found, str) else tuple(found)
+
+
+def _env(lines: Iterable[str], secrets: Mapping[str, str]) -> tuple[tuple[str, EnvValue], ...]:
+    pairs = (line.partition("=") for line in lines)
+    return tuple((key, SecretRef(secrets[key]) if key in secrets else value) for key, _, value in pairs)
+
+
+def _mounts(found: Iterable[Json]) -> tuple[Mount, ...]:
+    binds = (item for item in found if item.get("Type") == "bind")
+    mounts = (Mount(str(item["Source"]), str(item["Destination"]), read_only=not item.get("RW")) for item in binds)
+    return tuple(sorted(mounts, key=lambda mount: mount.target))
+
+
+def _device(found: Json) -> str:
+    """The shortest form that means the same, as `docker run --device` takes it."""
+    outside, inside = str(found["PathOnHost"]), str(found.get("PathInContainer") or found["PathOnHost"])
+    permissions = str(found.get("CgroupPermissions") or "rwm")
+    if permissions != "rwm":
+        return f"{outside}:{inside}:{permissions}"
+    return outside if inside == outside else f"{outside}:{inside}"
+
+
+def _published(host: Json, network: Json) -> tuple[int, ...]:
+    """The ports of the node it takes, or would take when it ran."""
+    tables = (host.get("PortBindings") or {}, network.get("Ports") or {})
+    bindings = (binding for table in tables for bindings in table.values() for binding in bindings or ())
+    ports = (str(binding.get("HostPort", "")) for binding in bindings)
+    return tuple(sorted({int(port) for port in ports if port.isdecimal() and port != "0"}))
+
+
+def gpu_count(host: Json, config: Json) -> int:
+    """How many GPUs it was given: by device requests, by device files, or by the older NVIDIA runtime's environment."""
+    asked = sum(_requested(item) for item in host.get("DeviceRequests") or ())
+    files = sum(bool(re.fullmatch(r"/dev/nvidia\d+", str(item["PathOnHost"]))) for item in host.get("Devices") or ())
+    return min(asked or files or _by_runtime(host, config), ALL_GPUS)
+
+
+def _requested(request: Json) -> int:
+    kinds = {kind for group in request.get("Capabilities") or () for kind in group}
+    names = [str(name) for name in request.get("DeviceIDs") or ()]
+    if "gpu" not in kinds and request.get("Driver") not in {"nvidia", "cdi"}:
+        return 0
+    if names:
+        return ALL_GPUS if any(name.endswith("=all") for name in names) else len(names)
+    count = int(request.get("Count") or 0)
+    return ALL_GPUS if count < 0 else count
+
+
+def _by_runtime(host: Json, config: Json) -> int:
+    if host.get("Runtime") != "nvidia":
+        return 0
+    prefix = "NVIDIA_VISIBLE_DEVICES="
+    wanted = next((line.removeprefix(prefix) for line in config.get("Env") or () if line.startswith(prefix)), "")
+    if wanted in {"", "void", "none"}:
+        return 0
+    return ALL_GPUS if wanted == "all" else len(wanted.split(","))
+
+
+def images_from_list(entries: Iterable[Json], platform: str) -> tuple[LocalImage, ...]:
+    """The images of `/images/json?manifests=1`, of either store."""
+    return tuple(_image(entry, platform) for entry in entries)
+
+
+def _image(entry: Json, platform: str) -> LocalImage:
+    """With the containerd store there are `Manifests`, and only they tell whether the content is there."""
+    digests = [text.rpartition("@")[2] for text in entry.get("RepoDigests") or () if "@" in text]
+    names = tuple(name for name in entry.get("RepoTags") or () if name != "<none>:<none>")
+    manifests = entry.get("Manifests")
+    if not manifests:
+        return LocalImage(str(entry["Id"]), tuple(dict.fromkeys(digests)), names)
+    runnable = [item for item in manifests if _is_runnable(item, platform)]
+    known = [str(entry["Id"]), *digests, *(str(item["ID"]) for item in runnable)]
+    return LocalImage(str(entry["Id"]), tuple(dict.fromkeys(known)), names, usable=bool(runnable))
+
+
+def _is_runnable(manifest: Json, platform: str) -> bool:
+    """An image of this platform, whole and unpacked. (An image that is listed may lack all of its layers.)"""
+    data = manifest.get("ImageData")
+    if manifest.get("Kind") != "image" or not data or not manifest.get("Available"):
+        return False
+    return platform_of(data.get("Platform") or {}) == platform and int((data.get("Size") or {}).get("Unpacked", 0)) > 0
+
+
+def platform_of(found: Json) -> str:
+    """`linux/arm64` of a platform object. The variant is left out: arm64 is v8 everywhere we run."""
+    return f"{found.get('os', '')}/{found.get('architecture', '')}"
+
+
+def matching(images: Iterable[LocalImage], pin: ImagePin) -> LocalImage | None:
+    """The usable image with the content of `pin`, under whatever name."""
+    usable = (image for image in images if image.usable)
+    return next((image for image in usable if pin.digest in {image.id, *image.digests}), None)

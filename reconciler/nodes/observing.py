@@ -1,0 +1,31 @@
+"""Reads many nodes at once. A node that cannot be read is a fact, not an exception."""
+
+import asyncio
+from collections.abc import Iterable
+
+from reconciler.core.observed import NodeFacts, Unknown, UnknownKind
+from reconciler.nodes.errors import NodeError
+from reconciler.nodes.protocols import Fleet
+
+DEADLINE_S = 10.0
+
+
+async def observe_all(
+    fleet: Fleet, nodes: Iterable[str], deadline_s: float = DEADLINE_S
+) -> dict[str, NodeFacts | Unknown]:
+    """The facts of every node, in the order given, after `deadline_s` at the latest."""
+    names = list(dict.fromkeys(nodes))
+    found = await asyncio.gather(*(observe_one(fleet, name, deadline_s) for name in names))
+    return dict(zip(names, found, strict=True))
+
+
+async def observe_one(fleet: Fleet, name: str, deadline_s: float = DEADLINE_S) -> NodeFacts | Unknown:
+    """The facts of one node, or why there are none."""
+    try:
+        async with asyncio.timeout(deadline_s):
+            node = await fleet.connect(name, deadline_s)
+            return await node.observer.observe()
+    except TimeoutError:
+        return Unknown(name, UnknownKind.TIMEOUT, f"no answer within {deadline_s:g} s", "is it on, and not overloaded?")
+    except NodeError as error:
+        return error.as_unknown(name)

@@ -1,0 +1,93 @@
+"""The real fleet: nodes over SSH, images from registries.
+
+Importing this costs nothing; asyncssh and the docker SDK (a quarter of a second) come with the first connection.
+"""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.core.observed import Unknown, UnknownKind
+from reconciler.nodes.errors import NodeUnknownError
+from reconciler.nodes.registry import RegistrySources
+from reconciler.nodes.targets import SshTarget
+
+if TYPE_CHECKING:
+    from reconciler.nodes.ssh_node import SshNode
+
+LONGEST_SOCKET_PATH = 100
+"""Bytes that a Unix socket's path may have: 108 on Linux, 104 elsewhere, with room to spare."""
+
+STAGE_CONNECT_S = 20.0
+
+
+class SshFleet:
+    """All nodes of a fleet. `endpoints` maps a registry's host to the URL where the controller reaches it."""
+
+    def __init__(self, targets: Iterable[SshTarget], endpoints: Mapping[str, str] | None = None) -> None:
+        self._targets = {target.name: target for target in targets}
+        self._endpoints = dict(endpoints or {})
+        self._sources = RegistrySources(self._endpoints)
+        self._nodes: dict[str, SshNode] = {}
+        self._turns = {name: asyncio.Lock() for name in self._targets}
+        self._directory: Path | None = None
+        self._sessions = 0
+
+    @property
+    def sources(self) -> RegistrySources:
+        """Where images come from."""
+        return self._sources
+
+    async def connect(self, node: str, deadline_s: float) -> "SshNode":
+        """An open session with `node`. Raises `NodeUnknownError` when it cannot be had within `deadline_s`.
+
+        Sessions are shared: asking again gives the open one, or a new one when that was lost.
+        """
+        try:
+            async with asyncio.timeout(deadline_s), self._turns[node]:
+                open_node = self._nodes.get(node)
+                if open_node is not None and not open_node.is_lost:
+                    return open_node
+                self._nodes[node] = await self._connect(self._targets[node], deadline_s)
+                return self._nodes[node]
+        except TimeoutError:
+            reason = f"{self._targets[node].host} did not answer within {deadline_s:g} s"
+            raise NodeUnknownError(Unknown(node, UnknownKind.TIMEOUT, reason)) from None
+
+    async def _connect(self, target: SshTarget, deadline_s: float) -> "SshNode":
+        from reconciler.nodes import ssh  # noqa: PLC0415 - asyncssh and the docker SDK: a quarter of a second
+        from reconciler.nodes.ssh_node import SshNode  # noqa: PLC0415
+
+        session = await ssh.connect(target, deadline_s)
+        return SshNode(
+            session, self._session_directory(), self._endpoints, lambda: ssh.connect(target, STAGE_CONNECT_S)
+        )
+
+    def _session_directory(self) -> Path:
+        """A folder of a new session's own: a replaced session may still hold its sockets."""
+        if self._directory is None:
+            self._directory = private_directory()
+        self._sessions += 1
+        directory = self._directory / str(self._sessions)
+        directory.mkdir(mode=0o700)
+        return directory
+
+    async def close(self) -> None:
+        """End all sessions."""
+        await asyncio.gather(*(node.close() for node in self._nodes.values()))
+        self._nodes.clear()
+        if self._directory is not None:
+            shutil.rmtree(self._directory, ignore_errors=True)
+            self._directory = None
+
+
+def private_directory() -> Path:
+    """A new folder that only we may enter, with a path short enough for Unix sockets in it."""
+    path = Path(tempfile.mkdtemp(prefix="fleet-"))
+    if len(str(path)) + len("/9999/e999") <= LONGEST_SOCKET_PATH:
+        return path
+    path.rmdir()
+    return Path(tempfile.mkdtemp(prefix="fleet-", dir="/tmp"))

@@ -1,0 +1,65 @@
+"""One node over SSH: the parts behind the narrow doors, put together."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+from reconciler.nodes.containers import SshContainers
+from reconciler.nodes.docker_engine import DockerEngine
+from reconciler.nodes.engine_access import SshEngines
+from reconciler.nodes.images import SshImages
+from reconciler.nodes.observation import SshObserver
+from reconciler.nodes.ssh import SshSession
+
+
+class SshNode:
+    """An open session with one node. `directory` is private and holds the local ends of its forwards."""
+
+    def __init__(
+        self,
+        session: SshSession,
+        directory: Path,
+        endpoints: Mapping[str, str],
+        connect: Callable[[], Awaitable[SshSession]],
+    ) -> None:
+        self._session = session
+        self._engine = DockerEngine(session, directory / "d")
+        self._observer = SshObserver(session, self._engine)
+        self._containers = SshContainers(self._engine)
+        self._images = SshImages(self._engine, endpoints, connect)
+        self._engines = SshEngines(session, directory)
+
+    @property
+    def name(self) -> str:
+        """The node's name in the spec."""
+        return self._session.target.name
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the connection is gone."""
+        return self._session.is_lost
+
+    @property
+    def observer(self) -> SshObserver:
+        """Reads the node."""
+        return self._observer
+
+    @property
+    def containers(self) -> SshContainers:
+        """Its containers."""
+        return self._containers
+
+    @property
+    def images(self) -> SshImages:
+        """Its images."""
+        return self._images
+
+    @property
+    def engines(self) -> SshEngines:
+        """Its engines."""
+        return self._engines
+
+    async def close(self) -> None:
+        """End the session."""
+        await self._engines.close()
+        await self._engine.close()
+        await self._session.close()

@@ -1,0 +1,78 @@
+"""Where a node is and how to get in: plain values, made from the spec by `reconciler.nodes.adapter`."""
+
+import getpass
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+DOCKER_SOCKET = "/var/run/docker.sock"
+SSH_PORT = 22
+
+
+@dataclass(frozen=True)
+class SshTarget:
+    """One node's way in. `host_key` is a public key line ("ssh-ed25519 AAAA..."): when it is set, only that key passes.
+
+    `proxy_jump` is "[user@]host[:port]"; its own key is looked up in the same `known_hosts`.
+    """
+
+    name: str
+    host: str
+    port: int = SSH_PORT
+    user: str | None = None
+    identity_file: str | None = None
+    known_hosts: str | None = None
+    host_key: str | None = None
+    proxy_jump: str | None = None
+    docker_socket: str = DOCKER_SOCKET
+
+    @property
+    def login(self) -> str:
+        """The user to log in as: the declared one, else whoever runs this."""
+        return self.user or local_user()
+
+    @property
+    def known_hosts_path(self) -> Path:
+        """The file of trusted host keys."""
+        return expanded(self.known_hosts or "~/.ssh/known_hosts")
+
+    @property
+    def jump(self) -> "SshTarget | None":
+        """The machine in between, as a target of its own."""
+        if self.proxy_jump is None:
+            return None
+        user, _, place = self.proxy_jump.rpartition("@")
+        host, port = split_port(place)
+        return SshTarget(
+            name=f"{self.name} (jump host {host})",
+            host=host,
+            port=port or SSH_PORT,
+            user=user or self.user,
+            identity_file=self.identity_file,
+            known_hosts=self.known_hosts,
+        )
+
+
+def split_port(place: str) -> tuple[str, int | None]:
+    """`host:port` or `[v6]:port` apart; a bare IPv6 address has no port."""
+    if place.startswith("["):
+        host, _, rest = place[1:].partition("]")
+        return host, int(rest[1:]) if rest.startswith(":") else None
+    host, colon, port = place.rpartition(":")
+    return (host, int(port)) if colon and ":" not in host else (place, None)
+
+
+def local_user() -> str:
+    """Who runs this, also where there is neither HOME nor LOGNAME (cron), nor a passwd entry (a bare container)."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid{os.getuid()}"
+
+
+def expanded(path: str) -> Path:
+    """`~` resolved, by the passwd entry when HOME is not set; left as it is when there is neither."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
