@@ -35,7 +35,7 @@ TRAPS = {
     "a number as a key": ("2:9: the key 7 is not text", "fleet: lab\nnodes: {7: {}}\n"),
     "true as a key": ("2:9: the key true is not text", "fleet: lab\nnodes: {true: {}}\n"),
     "null as a key": ("2:9: the key null is not text", "fleet: lab\nnodes: {null: {}}\n"),
-    "a key without text": ("2:9: the key without a name is not text", "fleet: lab\nnodes: {: x}\n"),
+    "a key without text": ("3:4: the key without a name is not text", "fleet: lab\nnodes:\n  ?\n  : x\n"),
     "a list as a key": ("2:1: a key is text, found a list or a mapping", "fleet: lab\n[a, b]: x\n"),
     "a mapping as a key": ("2:3: a key is text, found a list or a mapping", "fleet: lab\n? {a: b}\n: x\n"),
     "a tab as indentation": ("3:1: a tab in the indentation", "fleet: lab\nnodes:\n\tn1: x\n"),
