@@ -1,110 +1,31 @@
-"""Reads one node: the Docker Engine's answers and the host's facts, all at once."""
+"""Reads many nodes at once. A node that cannot be read is a fact, not an exception."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable
 
-from reconciler.core.observed import RUNNING_STATES, Container, NodeFacts
-from reconciler.nodes import facts, inspect
-from reconciler.nodes.docker_engine import DockerEngine
-from reconciler.nodes.errors import ErrorKind, NodeError
-from reconciler.nodes.ssh import SshSession
+from reconciler.core.observed import NodeFacts, Unknown, UnknownKind
+from reconciler.nodes.errors import NodeError
+from reconciler.nodes.protocols import Fleet
 
-Json = Mapping[str, Any]
-
-USUAL_ROOT = "/var/lib/docker"
-SYSTEM_CONTAINERD = "/var/lib/containerd"
-READ_S = 20.0
-
-ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-"""The kernel's names -> those of image manifests. All others are the same, or nothing we run on."""
+DEADLINE_S = 10.0
 
 
-class SshObserver:
-    """Two round trips: the readings and the list of containers, then the containers that matter one by one."""
-
-    def __init__(self, session: SshSession, engine: DockerEngine) -> None:
-        self._session = session
-        self._engine = engine
-
-    async def observe(self) -> NodeFacts:
-        """All facts of the node. Changes nothing."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                info = group.create_task(self._engine.get("/info"))
-                images = group.create_task(self._engine.get("/images/json", manifests="1"))
-                containers = group.create_task(self._containers())
-                host = group.create_task(self._host())
-        except ExceptionGroup as errors:
-            raise errors.exceptions[0] from None
-        return await self._facts(info.result(), images.result(), containers.result(), host.result())
-
-    async def _host(self, *directories: str) -> facts.HostFacts:
-        output = await self._session.run_script(facts.SCRIPT, READ_S, *directories)
-        found = facts.parse(output)
-        if found is None:
-            message = f"the shell of {self._session.target.login} on {self._session.target.host} ran no script"
-            raise NodeError(ErrorKind.REFUSED, message, f"it answered {output.strip()[:200]!r}")
-        return found
-
-    async def _containers(self) -> tuple[Container, ...]:
-        entries = await self._engine.get("/containers/json", all="1")
-        found = await asyncio.gather(*(self._container(entry) for entry in entries))
-        return tuple(item for item in found if item is not None)
-
-    async def _container(self, entry: Json) -> Container | None:
-        """Ours and whatever runs are looked at closely; None for one that went away meanwhile."""
-        if not inspect.is_ours(entry.get("Labels")) and entry.get("State") not in RUNNING_STATES:
-            return inspect.container_from_list(entry)
-        try:
-            return inspect.container_from_inspect(await self._engine.get(f"/containers/{entry['Id']}/json"))
-        except NodeError as error:
-            if error.kind is ErrorKind.NOT_FOUND:
-                return None
-            raise
-
-    async def _facts(
-        self, info: Json, images: list[Json], containers: tuple[Container, ...], host: facts.HostFacts
-    ) -> NodeFacts:
-        platform = platform_of(info)
-        return NodeFacts(
-            node=self._session.target.name,
-            platform=platform,
-            boot_id=host.boot_id,
-            store="containerd" if is_containerd(info) else "classic",
-            docker_version=str(info["ServerVersion"]),
-            docker_root=str(info["DockerRootDir"]),
-            disk_free_bytes=await self._disk_free(info, host),
-            memory_available_bytes=host.memory_available_bytes,
-            memory_total_bytes=host.memory_total_bytes,
-            containers=containers,
-            images=inspect.images_from_list(images, platform),
-            listeners=host.listeners,
-            gpus=host.gpus,
-        )
-
-    async def _disk_free(self, info: Json, host: facts.HostFacts) -> int | None:
-        """Where the images go. Only an unusual Docker root costs another look."""
-        places = [str(info["DockerRootDir"])]
-        if is_containerd(info) and uses_system_containerd(info):
-            places.append(SYSTEM_CONTAINERD)
-        if any(place not in host.disk_free for place in places[:1]):
-            host = await self._host(*places)
-        return min((host.disk_free[place] for place in places if place in host.disk_free), default=None)
+async def observe_all(
+    fleet: Fleet, nodes: Iterable[str], deadline_s: float = DEADLINE_S
+) -> dict[str, NodeFacts | Unknown]:
+    """The facts of every node, in the order given, after `deadline_s` at the latest."""
+    names = list(dict.fromkeys(nodes))
+    found = await asyncio.gather(*(observe_one(fleet, name, deadline_s) for name in names))
+    return dict(zip(names, found, strict=True))
 
 
-def platform_of(info: Json) -> str:
-    """The node's platform as image manifests name it."""
-    machine = str(info.get("Architecture", ""))
-    return f"{info.get('OSType', 'linux')}/{ARCHITECTURES.get(machine, machine)}"
-
-
-def is_containerd(info: Json) -> bool:
-    """Whether images are kept by containerd, where an image's id is its manifest's or index's digest."""
-    return ["driver-type", "io.containerd.snapshotter.v1"] in (info.get("DriverStatus") or ())
-
-
-def uses_system_containerd(info: Json) -> bool:
-    """Whether containerd is a service of its own, with a root of its own, and not Docker's child."""
-    address = str((info.get("Containerd") or {}).get("Address", ""))
-    return bool(address) and "/docker/" not in address
+async def observe_one(fleet: Fleet, name: str, deadline_s: float = DEADLINE_S) -> NodeFacts | Unknown:
+    """The facts of one node, or why there are none."""
+    try:
+        async with asyncio.timeout(deadline_s):
+            node = await fleet.connect(name, deadline_s)
+            return await node.observer.observe()
+    except TimeoutError:
+        return Unknown(name, UnknownKind.TIMEOUT, f"no answer within {deadline_s:g} s", "is it on, and not overloaded?")
+    except NodeError as error:
+        return error.as_unknown(name)

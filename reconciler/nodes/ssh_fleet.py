@@ -17,6 +17,7 @@ from reconciler.nodes.targets import SshTarget
 
 if TYPE_CHECKING:
     from reconciler.nodes.ssh_node import SshNode
+    from specs import Spec
 
 LONGEST_SOCKET_PATH = 100
 """Bytes that a Unix socket's path may have: 108 on Linux, 104 elsewhere, with room to spare."""
@@ -35,6 +36,12 @@ class SshFleet:
         self._turns = {name: asyncio.Lock() for name in self._targets}
         self._directory: Path | None = None
         self._sessions = 0
+
+    @classmethod
+    def from_spec(cls, spec: "Spec") -> "SshFleet":
+        """The real fleet of a spec. Connects to nothing yet."""
+        targets = (SshTarget.from_spec(name, node) for name, node in spec.nodes.items())
+        return cls(targets, {host: registry.endpoint for host, registry in spec.registries.items()})
 
     @property
     def sources(self) -> RegistrySources:

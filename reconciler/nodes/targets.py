@@ -1,9 +1,13 @@
-"""Where a node is and how to get in: plain values, made from the spec by `reconciler.nodes.adapter`."""
+"""Where a node is and how to get in: plain values, made from the spec."""
 
 import getpass
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from specs import Node
 
 DOCKER_SOCKET = "/var/run/docker.sock"
 SSH_PORT = 22
@@ -25,6 +29,22 @@ class SshTarget:
     host_key: str | None = None
     proxy_jump: str | None = None
     docker_socket: str = DOCKER_SOCKET
+
+    @classmethod
+    def from_spec(cls, name: str, node: "Node") -> "SshTarget":
+        """The way in that the spec declares. The loader has made its paths absolute."""
+        ssh = node.ssh
+        return cls(
+            name=name,
+            host=ssh.host,
+            port=ssh.port,
+            user=ssh.user,
+            identity_file=str(ssh.identity_file) if ssh.identity_file else None,
+            known_hosts=str(ssh.known_hosts) if ssh.known_hosts else None,
+            host_key=ssh.host_key,
+            proxy_jump=ssh.proxy_jump,
+            docker_socket=node.docker.socket,
+        )
 
     @property
     def login(self) -> str:
