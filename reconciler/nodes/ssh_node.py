@@ -7,8 +7,8 @@ from reconciler.nodes.containers import SshContainers
 from reconciler.nodes.docker_engine import DockerEngine
 from reconciler.nodes.engine_access import SshEngines
 from reconciler.nodes.images import SshImages
-from reconciler.nodes.ssh_observer import SshObserver
 from reconciler.nodes.ssh import SshSession
+from reconciler.nodes.ssh_observer import SshObserver
 
 
 class SshNode:
