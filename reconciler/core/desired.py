@@ -112,7 +112,8 @@ class Probe:
 class HealthGate:
     """What proves a gang: the head answers on `port`, lists `served_name`, and every probe's answer is right.
 
-    `address` is the head's as seen from its own node. `boot_s` bounds the whole boot; `stall_s` bounds the time without any new log line.
+    `address` is the head's as seen from its own node. `boot_s` bounds the whole boot; `stall_s` bounds the time
+    without any new log line.
     """
 
     address: str

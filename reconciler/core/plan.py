@@ -4,6 +4,7 @@ Deterministic: the same inputs give the same bytes. Whether there is anything to
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -149,6 +150,7 @@ class Plan:
     steps: tuple[Step, ...]
     aborts: tuple[Step, ...]
     gangs: tuple[Gang, ...]
+    platforms: tuple[tuple[str, str], ...]
     foreign: tuple[Foreign, ...]
     unchanged: tuple[str, ...]
     id: str = ""
@@ -174,6 +176,22 @@ class Plan:
 def sealed(plan: Plan) -> Plan:
     """The plan with its id: a digest of its content, so equal plans have equal ids."""
     return replace(plan, id=fingerprint(replace(plan, id=""))[:12])
+
+
+def only_gangs(plan: Plan, wanted: Callable[[str], bool]) -> Plan:
+    """The part of a plan that is about some gangs. The caller sees to it that no step needs one of another gang."""
+    return sealed(
+        replace(
+            plan,
+            refusals=tuple(item for item in plan.refusals if wanted(item.gang)),
+            deferred=tuple(item for item in plan.deferred if wanted(item.gang)),
+            outages=tuple(item for item in plan.outages if wanted(item.gang)),
+            changes=tuple(item for item in plan.changes if wanted(item.gang)),
+            steps=tuple(item for item in plan.steps if wanted(item.gang)),
+            aborts=tuple(item for item in plan.aborts if wanted(item.gang)),
+            gangs=tuple(item for item in plan.gangs if wanted(item.address)),
+        )
+    )
 
 
 def plan_json(plan: Plan) -> str:

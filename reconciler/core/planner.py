@@ -63,6 +63,7 @@ def make_plan(desired: Desired, observed: Observed, options: PlanOptions | None 
             steps=_in_order(step for gang in steps.gangs for step in gang.all()) + steps.loose,
             aborts=tuple(step for gang in steps.gangs for step in gang.abort),
             gangs=_gangs(ties),
+            platforms=tuple((node.name, node.platform) for node in sorted(desired.nodes, key=lambda item: item.name)),
             foreign=_foreign(desired, observed),
             unchanged=survey.unchanged,
         )

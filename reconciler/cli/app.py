@@ -1,0 +1,19 @@
+"""The commands, put together. Only argument declarations are imported here; a command imports its work when it runs."""
+
+import typer
+
+from reconciler.cli import apply, down, drift, logs, plan, schema, status, validate, version
+
+app = typer.Typer(
+    name="fleet",
+    help="Declare which LLM lane runs on which GPU nodes; see the difference; carry it out over SSH and Docker.",
+    epilog="Exit codes: 0 done, 1 error, 2 changes or drift, 3 refused, 4 some nodes unreachable, 6 failed before "
+    "anything was stopped, 7 failed and needs a person, 130 interrupted.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+for module in (validate, plan, apply, status, logs, down, drift, schema, version):
+    module.register(app)

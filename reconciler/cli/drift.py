@@ -1,0 +1,75 @@
+"""`fleet drift`: a read-only report for cron."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reconciler.cli.wiring import DEFAULT_DEADLINE_S, DEFAULT_SPEC, Deadline, SpecFile, load, run, say, with_fleet
+
+if TYPE_CHECKING:
+    from reconciler.core.drift import Finding
+    from reconciler.core.observed import Observed
+    from reconciler.fleet import Fleet
+
+
+class Format(StrEnum):
+    """How findings are printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+AsFormat = Annotated[Format, typer.Option("--format", help="Text, JSON or Markdown.")]
+AsJson = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the report to a file instead.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("drift", help="Report what is not as wanted. Changes nothing. Exits 0, 2 for drift, 4 unreachable.")(
+        drift
+    )
+
+
+def drift(
+    context: typer.Context,
+    file: SpecFile = DEFAULT_SPEC,
+    output: AsFormat = Format.TEXT,
+    as_json: AsJson = False,
+    out: Out = None,
+    deadline: Deadline = DEFAULT_DEADLINE_S,
+) -> None:
+    """Observe, compare, report."""
+
+    async def work(fleet: "Fleet") -> "tuple[Observed, tuple[Finding, ...]]":
+        observed = await fleet.observe(deadline)
+        return observed, await fleet.drift(observed)
+
+    fleet = load(context, file)
+    observed, found = run(context, with_fleet(fleet, work))
+    report = _rendered(fleet.spec.fleet, found, Format.JSON if as_json else output)
+    if out is None:
+        say(report)
+    else:
+        out.write_text(report, encoding="utf-8")
+    raise typer.Exit(_exit(observed, found))
+
+
+def _rendered(name: str, found: "tuple[Finding, ...]", output: Format) -> str:
+    from reconciler.views.drift_report import drift_json, drift_markdown, drift_text
+
+    views = {Format.TEXT: drift_text, Format.JSON: drift_json, Format.MARKDOWN: drift_markdown}
+    return views[output](name, found)
+
+
+def _exit(observed: "Observed", found: "tuple[Finding, ...]") -> int:
+    """A cron job has to tell drift from not having been able to look."""
+    from reconciler.core.observed import Unknown
+    from reconciler.core.outcome import Exit
+
+    if any(isinstance(state, Unknown) for state in observed.nodes.values()):
+        return Exit.UNREACHABLE
+    return Exit.CHANGES if found else Exit.OK

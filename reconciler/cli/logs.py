@@ -1,0 +1,85 @@
+"""`fleet logs`: what the ranks of a lane say."""
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reconciler.cli.wiring import DEFAULT_SPEC, SpecFile, load, run, say, stop_on_signals, warn, with_fleet
+
+if TYPE_CHECKING:
+    from reconciler.core.classify import Placed
+    from reconciler.fleet import Fleet
+
+Lane = Annotated[str, typer.Argument(help="The lane.")]
+Rank = Annotated[int | None, typer.Option("--rank", min=0, help="Only this rank; default: all.")]
+Follow = Annotated[bool, typer.Option("--follow", help="Go on with each new line until interrupted.")]
+Tail = Annotated[int, typer.Option("--tail", "-n", min=0, help="How many of the last lines of each rank.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("logs", help="Print the last log lines of a lane's ranks, running or not.")(logs)
+
+
+def logs(
+    context: typer.Context,
+    lane: Lane,
+    file: SpecFile = DEFAULT_SPEC,
+    rank: Rank = None,
+    follow: Follow = False,
+    tail: Tail = 100,
+) -> None:
+    """Find the ranks' containers on the nodes and print their logs."""
+
+    async def work(fleet: "Fleet") -> int:
+        found = await _containers(fleet, lane, rank)
+        if not found:
+            warn(f"no container of lane {lane}{'' if rank is None else f' rank {rank}'} on the nodes that answer")
+            return 1
+        stop = stop_on_signals() if follow else asyncio.Event()
+        jobs = [
+            asyncio.ensure_future(_print(fleet, item, tail, follow=follow, alone=len(found) == 1)) for item in found
+        ]
+        return await _until_done_or(stop, jobs)
+
+    raise typer.Exit(run(context, with_fleet(load(context, file), work)))
+
+
+async def _until_done_or(stop: asyncio.Event, jobs: "list[asyncio.Future[None]]") -> int:
+    """Wait for all jobs or the signal; the exit code."""
+    watch = asyncio.ensure_future(stop.wait())
+    watch.add_done_callback(lambda done: None if done.cancelled() else [job.cancel() for job in jobs])
+    results = await asyncio.gather(*jobs, return_exceptions=True)
+    watch.cancel()
+    for result in results:
+        if isinstance(result, Exception):
+            raise result
+    return 130 if stop.is_set() else 0
+
+
+async def _containers(fleet: "Fleet", lane: str, rank: int | None) -> "list[Placed]":
+    """The newest container of each rank of the lane, running ones first."""
+    from reconciler.core.classify import ours
+
+    best: dict[tuple[str, int], Placed] = {}
+    for item in ours(fleet.desired, await fleet.observe()):
+        owner = item.container.owner
+        if owner is None or owner.lane != lane or rank not in {None, owner.rank}:
+            continue
+        key = (owner.gang, owner.rank)
+        if key not in best or _order(item) > _order(best[key]):
+            best[key] = item
+    return [best[key] for key in sorted(best)]
+
+
+def _order(item: "Placed") -> tuple[bool, int]:
+    owner = item.container.owner
+    return item.container.is_running, owner.revision if owner else 0
+
+
+async def _print(fleet: "Fleet", item: "Placed", tail: int, *, follow: bool, alone: bool) -> None:
+    owner = item.container.owner
+    prefix = "" if alone or owner is None else f"{owner.rank}@{item.node} | "
+    async for line in fleet.logs(item.node, item.container.id, tail, follow=follow):
+        say(f"{prefix}{line}\n")

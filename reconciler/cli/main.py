@@ -1,0 +1,53 @@
+"""The entry point: runs the app and turns every kind of failure into a message and an exit code."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from reconciler.cli.wiring import Wiring
+from reconciler.core.outcome import Exit
+
+
+def main(args: Sequence[str] | None = None, wiring: Wiring | None = None) -> None:
+    """Run one command and exit with its code. `args` default to the process's own."""
+    sys.exit(run(sys.argv[1:] if args is None else args, wiring or Wiring()))
+
+
+def run(args: Sequence[str], wiring: Wiring) -> int:
+    """Run one command; its exit code."""
+    from reconciler.cli.app import app
+
+    try:
+        code = app(args=list(args), prog_name="fleet", standalone_mode=False, obj=wiring)
+    except typer.TyperException as error:
+        return _say(f"{error.format_message()}\nTry `fleet --help`.")
+    except (typer.Abort, KeyboardInterrupt):
+        _say("interrupted")
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the exit flush is quiet, too
+        return Exit.ERROR
+    except _known_errors() as error:
+        return _say(_told(error))
+    return int(code or 0)
+
+
+def _known_errors() -> tuple[type[Exception], ...]:
+    """The failures that are somebody's to mend, found only when one happened: these imports are not free."""
+    import specs
+    import state
+    from reconciler.nodes.errors import NodeError
+
+    return specs.SpecErrors, state.StateError, NodeError, OSError
+
+
+def _told(error: Exception) -> str:
+    hint = getattr(error, "hint", "")
+    return f"{error}{f'{chr(10)}{hint}' if hint else ''}"
+
+
+def _say(text: str) -> int:
+    sys.stderr.write(f"fleet: {text}\n")
+    return Exit.ERROR

@@ -1,0 +1,121 @@
+"""What commands share: options, loading the fleet, output, and running asynchronous work under signals."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    import specs
+    from reconciler.fleet import Fleet
+    from reconciler.nodes import protocols
+
+T = TypeVar("T")
+
+SpecFile = Annotated[
+    Path,
+    typer.Option("--file", "-f", envvar="FLEET_FILE", help="The spec.", show_default=True),
+]
+DEFAULT_SPEC = Path("fleet.yaml")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+Deadline = Annotated[
+    float,
+    typer.Option("--deadline", min=0.1, metavar="SECONDS", help="Time to read one node before it is unreachable."),
+]
+DEFAULT_DEADLINE_S = 10.0
+
+Runner = Callable[[Coroutine[Any, Any, Any]], Any]
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """How commands reach nodes and run: replaced by tests and by the simulated demo."""
+
+    connect: "Callable[[specs.Spec], protocols.Fleet] | None" = None
+    run: Runner = asyncio.run
+
+
+def load(context: typer.Context, path: Path) -> "Fleet":
+    """The fleet of a spec. Raises `specs.SpecErrors`."""
+    from reconciler.fleet import Fleet, over_ssh
+
+    wiring: Wiring = context.obj
+    return Fleet.load(path, wiring.connect or over_ssh)
+
+
+def run(context: typer.Context, work: Coroutine[Any, Any, T]) -> T:
+    """Run asynchronous work to its end."""
+    wiring: Wiring = context.obj
+    result: T = wiring.run(work)
+    return result
+
+
+async def with_fleet(fleet: "Fleet", work: "Callable[[Fleet], Awaitable[T]]") -> T:
+    """Do the work, then close the sessions."""
+    async with fleet:
+        return await work(fleet)
+
+
+def say(text: str) -> None:
+    """Print text as it is."""
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def say_json(value: object) -> None:
+    """Print a value as JSON, every field in place."""
+    from reconciler.core.canonical import jsonable
+
+    say(json.dumps(jsonable(value), indent=2, ensure_ascii=False) + "\n")
+
+
+def warn(text: str) -> None:
+    """Print to standard error, so that outputs stay clean."""
+    sys.stderr.write(f"fleet: {text}\n")
+
+
+def stop_on_signals() -> asyncio.Event:
+    """An event that the first SIGINT or SIGTERM sets; the second one ends the process at once."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def on_signal() -> None:
+        if stop.is_set():
+            os._exit(130)
+        stop.set()
+        warn("stopping: no new steps; once more to leave at once")
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        try:
+            loop.add_signal_handler(number, on_signal)
+        except (NotImplementedError, RuntimeError, ValueError):
+            continue  # not the main thread, or a platform without: the caller's own handling stays
+    return stop
+
+
+def commit_of(path: Path) -> str | None:
+    """The commit of the spec's folder, when git knows one and the spec in it is not edited."""
+    import subprocess
+
+    def git(*words: str) -> str | None:
+        try:
+            done = subprocess.run(
+                ["git", "-C", str(path.parent), *words], capture_output=True, text=True, timeout=5, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    if not any((folder / ".git").exists() for folder in path.resolve().parents):
+        return None
+    head = git("rev-parse", "HEAD")
+    return None if head is None or git("status", "--porcelain", "--", ".") else head

@@ -1,0 +1,104 @@
+"""Findings of a read-only comparison: what the live objects are, against what is wanted.
+
+Five classes. Each finding has a stable id, so that a report can say what is new.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from reconciler.core.canonical import fingerprint
+from reconciler.core.classify import GangView, RankView
+from reconciler.core.desired import Desired
+from reconciler.core.explain import describe_end
+from reconciler.core.gate import Health, Verdict
+from reconciler.core.identity import is_proved
+from reconciler.core.observed import Observed, Unknown
+from reconciler.core.status import unwanted, views
+
+
+class Kind(StrEnum):
+    """What moved: the spec's intent, a container's settings, its content, its life, or the machine below."""
+
+    INTENT = "intent"
+    CONFIG = "config"
+    IDENTITY = "identity"
+    RUNTIME = "runtime"
+    HOST = "host"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is not as wanted. `remedy`: what `fleet apply` would do about it."""
+
+    kind: Kind
+    address: str
+    field: str
+    expected: str
+    found: str
+    remedy: str
+    since: str = ""
+
+    @property
+    def id(self) -> str:
+        """Twelve digits that stay the same while the finding does."""
+        return fingerprint([self.kind, self.address, self.field, self.expected, self.found])[:12]
+
+
+def findings(desired: Desired, observed: Observed, health: Mapping[str, Verdict]) -> tuple[Finding, ...]:
+    """Everything that differs. `health`: what the head of each running gang said, by address."""
+    found = [*_hosts(observed), *_unwanted(desired, observed)]
+    for view in views(desired, observed):
+        found += _gang(view, health.get(view.gang.address))
+    order = list(Kind)
+    return tuple(sorted(found, key=lambda item: (order.index(item.kind), item.address, item.field, item.found)))
+
+
+def _hosts(observed: Observed) -> Iterator[Finding]:
+    for node in sorted(observed.nodes):
+        state = observed.nodes[node]
+        if isinstance(state, Unknown):
+            remedy = f"nothing; {state.hint}" if state.hint else "nothing: it has to be reachable"
+            yield Finding(Kind.HOST, node, "reach", "reachable", state.reason, remedy)
+
+
+def _unwanted(desired: Desired, observed: Observed) -> Iterator[Finding]:
+    for item in unwanted(desired, observed):
+        what = f"{item.running} running" if item.running else "stopped containers"
+        where = f"{what} on {', '.join(item.nodes)}"
+        yield Finding(Kind.INTENT, item.gang, "placement", "no placement", where, "stop and remove them")
+
+
+def _gang(view: GangView, verdict: Verdict | None) -> Iterator[Finding]:
+    if view.unknown:
+        return
+    address = view.gang.address
+    if not any(rank.found for rank in view.ranks):
+        yield Finding(Kind.INTENT, address, "placement", "running", "not there", "boot the gang")
+        return
+    for rank in view.ranks:
+        yield from _rank(address, rank)
+    for item in view.spare:
+        yield _spare(address, item.node, item.container.name, is_running=item.container.is_running)
+    if verdict is not None and verdict.health is not Health.HEALTHY:
+        yield Finding(Kind.RUNTIME, address, "health", "healthy", verdict.detail, "nothing by itself: see `fleet logs`")
+
+
+def _rank(address: str, rank: RankView) -> Iterator[Finding]:
+    where = f"{address}/{rank.rank.index}@{rank.rank.node}"
+    present = rank.present
+    if present is None or present.state != "running":
+        since = present.finished_at if present else ""
+        yield Finding(Kind.RUNTIME, where, "state", "running", describe_end(present), "boot the gang again", since)
+    elif not is_proved(present.name):
+        yield Finding(Kind.RUNTIME, where, "proof", "proved healthy", "never proved", "prove it", present.started_at)
+    if present is not None and rank.fit is None:
+        for change in rank.drift:
+            kind = Kind.IDENTITY if change.field == "image" else Kind.CONFIG
+            before, after = change.before or "not set", change.after or "not set"
+            yield Finding(kind, where, change.field, after, before, "replace the gang", present.created_at)
+
+
+def _spare(address: str, node: str, name: str, *, is_running: bool) -> Finding:
+    found = "runs" if is_running else "is left, stopped"
+    return Finding(Kind.RUNTIME, f"{address}@{node}", f"container {name}", "not there", found, "remove it")

@@ -1,0 +1,61 @@
+"""What happened during an apply, as values. Views turn them into text; nothing is decided by them."""
+
+from dataclasses import dataclass
+
+from reconciler.core.machine import Status
+from reconciler.core.plan import Plan, Step
+
+
+@dataclass(frozen=True)
+class RunStarted:
+    """An apply begins."""
+
+    run_id: str
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class StepStarted:
+    """A step begins."""
+
+    step: Step
+
+
+@dataclass(frozen=True)
+class StepProgress:
+    """News of a running step. Bytes are set for transfers only; `total_bytes` is None while unknown."""
+
+    step: Step
+    doing: str
+    done_bytes: int | None = None
+    total_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class StepEnded:
+    """A step ended. `logs`: the last lines of the rank that the end is about, when it ended badly."""
+
+    step: Step
+    status: Status
+    detail: str
+    seconds: float
+    logs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Interrupted:
+    """A person or the system asked to stop; `waiting` are the steps that still ran."""
+
+    waiting: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class RunEnded:
+    """The apply is over. `exit_code` as in the table of `reconciler.core.outcome`."""
+
+    run_id: str
+    exit_code: int
+    summary: str
+
+
+Event = RunStarted | StepStarted | StepProgress | StepEnded | Interrupted | RunEnded

@@ -1,0 +1,171 @@
+"""The fleet as it is now, on three axes that are never merged: sync, health, reach."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from reconciler.core.classify import GangView, Placed, RankView, Situation, by_gang, classify, ours, view_of
+from reconciler.core.desired import Desired, Gang
+from reconciler.core.explain import boot_reason, describe_end
+from reconciler.core.gate import Health, Verdict, judge_ranks
+from reconciler.core.observed import Observed, Unknown
+from reconciler.core.plan import Foreign
+
+
+class Sync(StrEnum):
+    """Whether what runs is what the spec says."""
+
+    IN_SYNC = "in-sync"
+    OUT_OF_SYNC = "out-of-sync"
+    UNKNOWN = "unknown"
+
+
+class Reach(StrEnum):
+    """Whether the node answers."""
+
+    REACHABLE = "reachable"
+    UNREACHABLE = "unreachable"
+
+
+@dataclass(frozen=True)
+class RankStatus:
+    """One rank on the three axes."""
+
+    rank: int
+    node: str
+    role: str
+    container: str | None
+    sync: Sync
+    health: Health
+    reach: Reach
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class LaneStatus:
+    """One wanted lane on the three axes, and where it answers."""
+
+    gang: str
+    lane: str
+    cluster: str
+    url: str
+    served_name: str | None
+    sync: Sync
+    health: Health
+    reach: Reach
+    detail: str
+    ranks: tuple[RankStatus, ...]
+
+
+@dataclass(frozen=True)
+class Unwanted:
+    """Containers of a lane that no placement wants."""
+
+    gang: str
+    nodes: tuple[str, ...]
+    running: int
+
+
+@dataclass(frozen=True)
+class FleetStatus:
+    """Everything there is to say about a fleet now."""
+
+    fleet: str
+    lanes: tuple[LaneStatus, ...]
+    unwanted: tuple[Unwanted, ...]
+    unknown: tuple[Unknown, ...]
+    foreign: tuple[Foreign, ...]
+
+
+def views(desired: Desired, observed: Observed) -> tuple[GangView, ...]:
+    """Every wanted gang as it is found, by address."""
+    groups = by_gang(ours(desired, observed))
+    gangs = sorted(desired.gangs, key=lambda gang: gang.address)
+    return tuple(view_of(gang, groups.get(gang.address, ()), observed) for gang in gangs)
+
+
+def unwanted(desired: Desired, observed: Observed) -> tuple[Unwanted, ...]:
+    """Lanes that are there and that nobody wants."""
+    wanted = {gang.address for gang in desired.gangs}
+    groups = by_gang(ours(desired, observed))
+    return tuple(_unwanted(address, found) for address, found in groups.items() if address not in wanted)
+
+
+def _unwanted(address: str, found: tuple[Placed, ...]) -> Unwanted:
+    nodes = tuple(sorted({item.node for item in found}))
+    return Unwanted(address, nodes, sum(item.container.is_running for item in found))
+
+
+def lane_status(view: GangView, verdict: Verdict | None) -> LaneStatus:
+    """One lane. `verdict` is the head's word; None when nobody asked it (a rank is down, or a node is unknown)."""
+    gang = view.gang
+    verdict = verdict or _verdict_of_ranks(view)
+    rule = classify(view)
+    sync = _sync(rule.situation)
+    known_why = sync is not Sync.OUT_OF_SYNC or rule.situation in {Situation.BROKEN, Situation.STOPPED}
+    detail = verdict.detail if known_why else boot_reason(view, rule)
+    return LaneStatus(
+        gang=gang.address,
+        lane=gang.lane,
+        cluster=gang.cluster,
+        url=gang.url,
+        served_name=gang.gate.served_name,
+        sync=sync,
+        health=verdict.health,
+        reach=Reach.UNREACHABLE if view.unknown else Reach.REACHABLE,
+        detail=detail,
+        ranks=_unread_ranks(view) if view.unknown else tuple(_rank_status(rank) for rank in view.ranks),
+    )
+
+
+def can_be_asked(view: GangView) -> bool:
+    """Whether every rank has a running container, so that asking the head makes sense."""
+    return bool(view.ranks) and all(rank.present and rank.present.state == "running" for rank in view.ranks)
+
+
+def running_refs(view: GangView) -> Mapping[int, str]:
+    """The running container of each rank, by id."""
+    return {rank.rank.index: rank.present.id for rank in view.ranks if rank.present}
+
+
+def _verdict_of_ranks(view: GangView) -> Verdict:
+    if view.unknown:
+        names = ", ".join(f"{state.node}: {state.reason}" for state in view.unknown)
+        return Verdict(Health.UNKNOWN, "reach", names)
+    found = tuple(rank.present for rank in view.ranks)
+    if all(item is None for item in found):
+        return Verdict(Health.MISSING, "ranks", "no rank is there")
+    return judge_ranks(view.gang, found) or Verdict(Health.UNKNOWN, "ranks", "the head was not asked")
+
+
+def _sync(situation: Situation) -> Sync:
+    if situation is Situation.UNKNOWN:
+        return Sync.UNKNOWN
+    return Sync.IN_SYNC if situation in {Situation.IN_SYNC, Situation.LITTERED} else Sync.OUT_OF_SYNC
+
+
+def _rank_status(view: RankView) -> RankStatus:
+    present = view.present
+    health = Health.HEALTHY if present is not None and present.state == "running" else Health.DEGRADED
+    return RankStatus(
+        rank=view.rank.index,
+        node=view.rank.node,
+        role=view.rank.role,
+        container=present.name if present else None,
+        sync=Sync.IN_SYNC if view.is_up else Sync.OUT_OF_SYNC,
+        health=Health.MISSING if present is None else health,
+        reach=Reach.REACHABLE,
+        detail="running" if health is Health.HEALTHY else describe_end(present),
+    )
+
+
+def _unread_ranks(view: GangView) -> tuple[RankStatus, ...]:
+    lost = {state.node: state.reason for state in view.unknown}
+    return tuple(_unread_rank(view.gang, index, lost) for index in range(len(view.gang.ranks)))
+
+
+def _unread_rank(gang: Gang, index: int, lost: Mapping[str, str]) -> RankStatus:
+    rank = gang.ranks[index]
+    reach = Reach.UNREACHABLE if rank.node in lost else Reach.REACHABLE
+    detail = lost.get(rank.node, "not judged: another node of the gang cannot be read")
+    return RankStatus(rank.index, rank.node, rank.role, None, Sync.UNKNOWN, Health.UNKNOWN, reach, detail)

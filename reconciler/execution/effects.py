@@ -1,0 +1,214 @@
+"""Carries out one step. Every effect looks first: done already is a no-op, changed since the plan is stale.
+
+After a lost reply the node is asked again and looked at, so no effect happens twice. Nothing here decides what to do;
+it only finds out whether what the plan says is still right.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from reconciler.core.explain import describe_end
+from reconciler.core.gate import Health
+from reconciler.core.identity import labels, proved_name, unproved_name
+from reconciler.core.machine import Status
+from reconciler.core.observed import Container
+from reconciler.core.plan import Op, Plan, Step
+from reconciler.execution.gate import CONNECT_S, GangWatch, wait_until_proved
+from reconciler.execution.outcomes import APPLIED, NOOP, Outcome, failed, stale
+from reconciler.execution.secrets import SecretError, resolve
+from reconciler.nodes.errors import ErrorKind, NodeError
+from reconciler.nodes.protocols import Fleet, Node, Progress
+
+TRIES = 3
+ROOM_S = 120.0
+POLL_S = 1.0
+
+OnProgress = Callable[[Progress], None]
+Handler = Callable[[Step, Node], Awaitable[Outcome]]
+
+
+def operation_of(plan: Plan, step: Step) -> str:
+    """The operation id that lands on the node."""
+    return f"{plan.id}/{step.id}"
+
+
+@dataclass(frozen=True)
+class Effects:
+    """The effects of one plan on one fleet."""
+
+    plan: Plan
+    fleet: Fleet
+
+    async def carry_out(self, step: Step, on_progress: OnProgress) -> Outcome:
+        """Do the step. Never raises for trouble of a node; cancellation goes through."""
+        if step.op is Op.VERIFY:
+            return await self._verify(step, on_progress)
+        return await self._on_node(step, self._handler(step, on_progress))
+
+    def _handler(self, step: Step, on_progress: OnProgress) -> Handler:
+        if step.op is Op.PULL:
+            return lambda step, node: self._pull(step, node, on_progress)
+        handlers: dict[Op, Handler] = {
+            Op.CREATE: self._create,
+            Op.STOP: _stop,
+            Op.UNPROVE: _unprove,
+            Op.ROOM: self._room,
+            Op.START: self._start,
+            Op.READY: self._ready,
+            Op.CONFIRM: _confirm,
+            Op.REMOVE: _remove,
+        }
+        return handlers[step.op]
+
+    async def _on_node(self, step: Step, handler: Handler) -> Outcome:
+        """Try, and after a lost connection look and try again; what the node says itself is final."""
+        trouble = NodeError(ErrorKind.LOST, "not tried")
+        for attempt in range(TRIES):
+            try:
+                node = await self.fleet.connect(step.node or "", CONNECT_S)
+                return await handler(step, node)
+            except NodeError as error:
+                if not error.is_transport:
+                    return failed(_told(error))
+                trouble = error
+            except SecretError as error:
+                return failed(str(error))
+            if attempt + 1 < TRIES:
+                await asyncio.sleep(2.0**attempt)
+        return Outcome(Status.UNREACHABLE, _told(trouble))
+
+    async def _pull(self, step: Step, node: Node, on_progress: OnProgress) -> Outcome:
+        rank = self.plan.gang(step.gang).ranks[step.rank or 0]
+        pin = rank.container.image
+        if await node.images.present(pin) is not None:
+            return NOOP
+        await node.images.stage(pin, self._platform(step), on_progress)
+        return APPLIED
+
+    def _platform(self, step: Step) -> str:
+        return dict(self.plan.platforms)[step.node or ""]
+
+    async def _create(self, step: Step, node: Node) -> Outcome:
+        gang = self.plan.gang(step.gang)
+        rank = gang.ranks[step.rank or 0]
+        operation = operation_of(self.plan, step)
+        found = await node.containers.inspect(step.target)
+        if found is not None:
+            is_same = found.owner is not None and found.owner.operation == operation
+            return NOOP if is_same else stale(f"{step.target} is there already on {node.name}")
+        image = await node.images.present(rank.container.image)
+        if image is None:
+            return stale(f"image {rank.container.image.short} is not on {node.name} any more")
+        marks = labels(self.plan.fleet, gang, rank, step.revision or 1, operation, image.id)
+        await node.containers.create(step.target, rank.container, image.id, marks, resolve(rank.container))
+        return APPLIED
+
+    async def _start(self, step: Step, node: Node) -> Outcome:
+        rank = self.plan.gang(step.gang).ranks[step.rank or 0]
+        found = await _look(step, node)
+        if found is None:
+            return stale(f"{step.target} is gone from {node.name}")
+        if found.owner is None or found.owner.fingerprint != rank.fingerprint:
+            return stale(f"{step.target} on {node.name} is not the container that was planned")
+        if found.state == "running":
+            return NOOP
+        if found.state not in step.states:
+            return stale(f"{step.target} on {node.name} is {found.state}")
+        await node.containers.start(found.id)
+        return APPLIED
+
+    async def _ready(self, step: Step, node: Node) -> Outcome:
+        """Wait until the rank's port accepts a connection, or its container ends."""
+        gang = self.plan.gang(step.gang)
+        rank = gang.ranks[step.rank or 0]
+        port = rank.ready.port if rank.ready else 0
+        deadline_s = asyncio.get_running_loop().time() + gang.gate.boot_s
+        while not await node.engines.accepts(rank.address, port, POLL_S * 5):
+            found = await _look(step, node)
+            if found is None or found.state != "running":
+                logs = await node.containers.logs(found.id, 20) if found else ()
+                return failed(f"rank {rank.index} on {node.name} {describe_end(found)}", tuple(logs))
+            if asyncio.get_running_loop().time() >= deadline_s:
+                return failed(
+                    f"rank {rank.index} on {node.name} does not listen on port {port} within {gang.gate.boot_s:g} s"
+                )
+            await asyncio.sleep(POLL_S)
+        return APPLIED
+
+    async def _room(self, step: Step, node: Node) -> Outcome:
+        """Wait until the memory the rank declares is really free."""
+        need = self.plan.gang(step.gang).ranks[step.rank or 0].memory_bytes or 0
+        deadline_s = asyncio.get_running_loop().time() + ROOM_S
+        while True:
+            free = (await node.observer.observe()).memory_available_bytes
+            if free is None or free >= need:
+                return NOOP
+            if asyncio.get_running_loop().time() >= deadline_s:
+                return failed(f"{node.name} has {free / 2**30:.1f} GiB of memory free, {need / 2**30:.1f} GiB needed")
+            await asyncio.sleep(POLL_S)
+
+    async def _verify(self, step: Step, on_progress: OnProgress) -> Outcome:
+        gang = self.plan.gang(step.gang)
+        refs = self._refs(step)
+        watch = GangWatch(self.fleet, gang, refs)
+        verdict = await wait_until_proved(watch, lambda text: on_progress(Progress(0, None, text)))
+        if verdict.health is Health.HEALTHY:
+            return APPLIED
+        rank = verdict.rank or 0
+        return failed(verdict.detail, await watch.logs(rank))
+
+    def _refs(self, step: Step) -> dict[int, str]:
+        """The container of each rank: by what the plan confirms after this gate."""
+        confirms = (item for item in self.plan.steps if item.gang == step.gang and item.op is Op.CONFIRM)
+        return {item.rank or 0: item.container_id or item.target for item in confirms}
+
+
+def _told(error: NodeError) -> str:
+    return f"{error.message}{f' ({error.hint})' if error.hint else ''}"
+
+
+async def _look(step: Step, node: Node) -> Container | None:
+    return await node.containers.inspect(step.container_id or step.target)
+
+
+async def _stop(step: Step, node: Node) -> Outcome:
+    found = await _look(step, node)
+    if found is None or not found.is_running:
+        return NOOP
+    if found.owner is None:
+        return stale(f"{step.target} on {node.name} is not ours")
+    await node.containers.stop(found.id, step.grace_s if step.grace_s is not None else 30.0)
+    return APPLIED
+
+
+async def _unprove(step: Step, node: Node) -> Outcome:
+    found = await _look(step, node)
+    if found is None:
+        return stale(f"{step.target} is gone from {node.name}")
+    if found.name == unproved_name(step.target):
+        return NOOP
+    if found.state not in step.states:
+        return stale(f"{step.target} on {node.name} is {found.state}")
+    await node.containers.rename(found.id, unproved_name(step.target))
+    return APPLIED
+
+
+async def _confirm(step: Step, node: Node) -> Outcome:
+    found = await _look(step, node) or await node.containers.inspect(proved_name(step.target))
+    if found is None or found.state not in step.states:
+        return failed(f"{step.target} on {node.name} {describe_end(found)}")
+    if found.name == proved_name(step.target):
+        return NOOP
+    await node.containers.rename(found.id, proved_name(step.target))
+    return APPLIED
+
+
+async def _remove(step: Step, node: Node) -> Outcome:
+    found = await _look(step, node)
+    if found is None:
+        return NOOP
+    if found.owner is None or found.state not in step.states:
+        return stale(f"{step.target} on {node.name} is {found.state}")
+    await node.containers.remove(found.id)
+    return APPLIED

@@ -1,0 +1,113 @@
+"""Interprets the apply state machine with asyncio: runs what it says, journals around each effect, reports events."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import state
+from reconciler.core.events import Event, Interrupted, StepEnded, StepProgress, StepStarted
+from reconciler.core.machine import BAD, Machine, Status
+from reconciler.core.plan import Op, Plan, Step
+from reconciler.execution.effects import Effects, operation_of
+from reconciler.execution.outcomes import Outcome
+from reconciler.nodes.protocols import Fleet, Progress
+
+LETTING_GO_S = 2.0
+"""After an interrupt: the time short effects get to end by themselves, and again the time cancelled ones get."""
+
+WAITS = frozenset({Op.PULL, Op.ROOM, Op.READY, Op.VERIFY, Op.STOP})
+"""What may take long. An interrupt ends these at once; looking settles what became of them."""
+
+OnEvent = Callable[[Event], None]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A step that ended badly."""
+
+    step: Step
+    status: Status
+    detail: str
+    logs: tuple[str, ...]
+
+
+@dataclass
+class Runner:
+    """One apply of one plan. `stop` set means: no new steps, let go, say what was waiting."""
+
+    plan: Plan
+    fleet: Fleet
+    store: state.Store
+    run_id: str
+    on_event: OnEvent
+    stop: asyncio.Event
+    failures: list[Failure] = field(default_factory=list)
+
+    async def run(self) -> Machine:
+        """Carry out the plan; the machine in its end state. Every effect is journaled before and after."""
+        machine = Machine(self.plan)
+        effects = Effects(self.plan, self.fleet)
+        tasks: dict[asyncio.Task[Outcome], Step] = {}
+        stopping = asyncio.ensure_future(self.stop.wait())
+        try:
+            self._launch(effects, machine.begin(), tasks)
+            while tasks:
+                await asyncio.wait([*tasks, stopping], return_when=asyncio.FIRST_COMPLETED)
+                if self.stop.is_set():
+                    await self._let_go(machine, tasks)
+                    break
+                for task in [item for item in tasks if item.done()]:
+                    self._launch(effects, machine.ended(tasks[task].id, self._settle(task, tasks)), tasks)
+        finally:
+            await _cancel([stopping, *tasks])
+        return machine
+
+    def _launch(self, effects: Effects, steps: tuple[Step, ...], tasks: dict[asyncio.Task[Outcome], Step]) -> None:
+        for step in steps:
+            tasks[asyncio.create_task(self._step(effects, step), name=step.id)] = step
+
+    def _settle(self, task: asyncio.Task[Outcome], tasks: dict[asyncio.Task[Outcome], Step]) -> Status:
+        step = tasks.pop(task)
+        outcome = task.result()
+        if outcome.status in BAD:
+            self.failures.append(Failure(step, outcome.status, outcome.detail, outcome.logs))
+        return outcome.status
+
+    async def _step(self, effects: Effects, step: Step) -> Outcome:
+        """Intent, effect, outcome. A cancelled step keeps its intent open: the next run settles it by looking."""
+        started_s = asyncio.get_running_loop().time()
+        operation = operation_of(self.plan, step)
+        sequence = self.store.intent(
+            self.run_id, step.id, step.gang, step.node, step.op, step.target, operation, time.time()
+        )
+        self.on_event(StepStarted(step))
+        outcome = await effects.carry_out(step, lambda news: self.on_event(_progress(step, news)))
+        self.store.outcome(self.run_id, sequence, outcome.status, outcome.detail, time.time())
+        seconds = asyncio.get_running_loop().time() - started_s
+        self.on_event(StepEnded(step, outcome.status, outcome.detail, seconds, outcome.logs))
+        return outcome
+
+    async def _let_go(self, machine: Machine, tasks: dict[asyncio.Task[Outcome], Step]) -> None:
+        machine.interrupt()
+        self.on_event(Interrupted(tuple(tasks.values())))
+        waits = [task for task, step in tasks.items() if step.op in WAITS]
+        for task in waits:
+            task.cancel()
+        await asyncio.wait(tasks, timeout=LETTING_GO_S)
+        for task in [item for item in tasks if item.done() and not item.cancelled()]:
+            machine.ended(tasks[task].id, self._settle(task, tasks))
+        for step in tasks.values():
+            machine.ended(step.id, Status.SKIPPED)
+
+
+def _progress(step: Step, news: Progress) -> StepProgress:
+    has_bytes = news.done_bytes or news.total_bytes
+    return StepProgress(step, news.doing, news.done_bytes if has_bytes else None, news.total_bytes)
+
+
+async def _cancel(tasks: list[asyncio.Task[bool] | asyncio.Task[Outcome]]) -> None:
+    """Cancel and give them a moment; a task that does not end in time is left behind."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks, timeout=LETTING_GO_S)

@@ -1,0 +1,236 @@
+"""The Python API: one fleet, loaded from its spec. The command line uses nothing else.
+
+fleet = Fleet.load(Path("fleet.yaml"))
+async with fleet:
+    plan = fleet.plan(await fleet.observe())
+    result = await fleet.apply(plan)
+"""
+
+import asyncio
+import getpass
+import socket
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import specs
+import state
+from reconciler.core.desired import Desired
+from reconciler.core.drift import Finding, findings
+from reconciler.core.events import RunEnded, RunStarted
+from reconciler.core.gate import Verdict
+from reconciler.core.machine import Machine, Status
+from reconciler.core.observed import NodeFacts, Observed, Source, Unknown
+from reconciler.core.outcome import Exit, apply_exit
+from reconciler.core.plan import Op, Plan
+from reconciler.core.planner import PlanOptions, make_plan
+from reconciler.core.status import FleetStatus, can_be_asked, lane_status, running_refs, unwanted, views
+from reconciler.core.summary import apply_summary, unsettled_summary
+from reconciler.engines import desired_fleet
+from reconciler.execution.gate import GangWatch, judged
+from reconciler.execution.runner import Failure, OnEvent, Runner
+from reconciler.nodes import protocols
+from reconciler.nodes.observation import observe_all
+from reconciler.version import TOOL
+
+OBSERVE_S = 10.0
+"""Default deadline of reading one node."""
+
+Connect = Callable[[specs.Spec], protocols.Fleet]
+
+
+@dataclass(frozen=True)
+class Applied:
+    """How an apply ended. `unsettled` is the plan that should have been empty afterwards, when it was not."""
+
+    run_id: str
+    exit: Exit
+    summary: str
+    failures: tuple[Failure, ...]
+    status: dict[str, Status]
+    unsettled: Plan | None = None
+
+
+def over_ssh(spec: specs.Spec) -> protocols.Fleet:
+    """The real nodes of a spec."""
+    from reconciler.nodes.ssh_fleet import SshFleet  # noqa: PLC0415 - only commands that touch nodes pay for it
+
+    return SshFleet.from_spec(spec)
+
+
+class Fleet:
+    """One fleet: its spec, what it desires, and the way to its nodes."""
+
+    def __init__(self, spec: specs.Spec, desired: Desired, nodes: protocols.Fleet, folder: Path) -> None:
+        self.spec = spec
+        self.desired = desired
+        self.nodes = nodes
+        self.folder = folder
+
+    @classmethod
+    def load(cls, path: Path, connect: Connect = over_ssh) -> Self:
+        """Read and check the spec; nothing is contacted yet. Raises `specs.SpecErrors`."""
+        spec = specs.load(path)
+        return cls(spec, desired_fleet(spec), connect(spec), spec.root / ".fleet")
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.nodes.close()
+
+    def without(self, lanes: frozenset[str]) -> "Fleet":
+        """The same fleet with these lanes placed nowhere; it shares the sessions with the nodes."""
+        return Fleet(self.spec, self.desired.without(lanes), self.nodes, self.folder)
+
+    async def observe(self, deadline_s: float = OBSERVE_S) -> Observed:
+        """Read all nodes at once, with a deadline on each. An unreachable node is a fact, never an exception."""
+        states = await observe_all(self.nodes, [node.name for node in self.desired.nodes], deadline_s)
+        return Observed(states, await self._sources(states))
+
+    async def _sources(self, states: dict[str, NodeFacts | Unknown]) -> dict[str, Source]:
+        """What the sources say of every image that some node lacks."""
+        lacking = {}
+        for gang in self.desired.gangs:
+            for rank in gang.ranks:
+                facts = states.get(rank.node)
+                pin = rank.container.image
+                if isinstance(facts, NodeFacts) and facts.image_for(pin) is None:
+                    lacking[pin.digest] = pin
+        told = await asyncio.gather(*(self.nodes.sources.describe(pin) for pin in lacking.values()))
+        return dict(zip(lacking, told, strict=True))
+
+    def plan(self, observed: Observed, *, commit: str | None = None, allow_empty: bool = False) -> Plan:
+        """What `apply` would do. Pure."""
+        return make_plan(self.desired, observed, PlanOptions(TOOL, commit, allow_empty))
+
+    async def apply(
+        self,
+        plan: Plan,
+        on_event: OnEvent = lambda event: None,
+        stop: asyncio.Event | None = None,
+        command: str = "apply",
+    ) -> Applied:
+        """Carry out the plan, then observe and plan again: that plan has to be empty.
+
+        Raises `state.StateError` before the first effect when the journal cannot be written. Set `stop` to interrupt.
+        """
+        store = state.open_store(self.folder)
+        try:
+            store.check_writable()
+            run = self._run_of(plan, command)
+            store.begin_run(run)
+            on_event(RunStarted(run.id, plan))
+            runner = Runner(plan, self.nodes, store, run.id, on_event, stop or asyncio.Event())
+            machine = await runner.run()
+            self._record_revisions(store, run.id, machine)
+            applied = await self._judge(run.id, machine, tuple(runner.failures))
+            if not any(entry.run_id == run.id for entry in store.open_entries()):
+                store.end_run(run.id, int(applied.exit), time.time())
+        finally:
+            store.close()
+        on_event(RunEnded(run.id, int(applied.exit), applied.summary))
+        return applied
+
+    def _run_of(self, plan: Plan, command: str) -> state.Run:
+        return state.Run(
+            id=uuid.uuid4().hex[:12],
+            command=command,
+            fleet=plan.fleet,
+            spec_fingerprint=plan.spec,
+            plan_id=plan.id,
+            commit=plan.commit,
+            user=_user(),
+            host=socket.gethostname(),
+            started_at=time.time(),
+        )
+
+    async def _judge(self, run_id: str, machine: Machine, failures: tuple[Failure, ...]) -> Applied:
+        code = apply_exit(machine)
+        applied = Applied(run_id, code, apply_summary(machine, code), failures, dict(machine.status))
+        if code not in {Exit.OK, Exit.UNREACHABLE}:
+            return applied
+        again = self.plan(await self.observe(), allow_empty=True)
+        touched = {change.gang for change in machine.plan.changes}
+        unsettled = [change for change in again.changes if change.gang in touched]
+        if not unsettled:
+            return applied
+        summary = unsettled_summary(unsettled)
+        return replace(applied, exit=Exit.NEEDS_A_PERSON, summary=summary, unsettled=again)
+
+    def _record_revisions(self, store: state.Store, run_id: str, machine: Machine) -> None:
+        """Write down each gang that was proved, with how long its boot took."""
+        spans = _boot_spans(store, run_id)
+        for step in machine.with_status(Status.APPLIED):
+            if step.op is Op.VERIFY and step.gang in spans:
+                gang = machine.plan.gang(step.gang)
+                number = max((item.revision or 1 for item in machine.plan.steps if item.gang == step.gang), default=1)
+                began, ended = spans[step.gang]
+                head = gang.ranks[0].fingerprint
+                store.confirm(state.Revision(step.gang, number, head, run_id, ended, ended - began))
+
+    def boots(self, gang: str, limit: int = 5) -> tuple[float, ...]:
+        """How long the last boots of the gang took, in seconds, newest first; empty when nothing is recorded.
+
+        Raises `state.StateError` when the record is there and cannot be read.
+        """
+        store = state.read_store(self.folder)
+        if store is None:
+            return ()
+        try:
+            return store.boots(gang, limit)
+        finally:
+            store.close()
+
+    async def health(self, observed: Observed, *, probe: bool = False) -> dict[str, Verdict]:
+        """What the head of every fully running gang says; with `probe`, its questions are asked too."""
+        asked = [view for view in views(self.desired, observed) if can_be_asked(view)]
+        watches = [GangWatch(self.nodes, view.gang, running_refs(view)) for view in asked]
+        verdicts = await asyncio.gather(*(judged(watch, probe=probe) for watch in watches))
+        return {watch.gang.address: verdict for watch, verdict in zip(watches, verdicts, strict=True)}
+
+    async def status(self, observed: Observed, *, probe: bool = False) -> FleetStatus:
+        """The fleet on its three axes."""
+        health = await self.health(observed, probe=probe)
+        lanes = tuple(lane_status(view, health.get(view.gang.address)) for view in views(self.desired, observed))
+        plan = self.plan(observed, allow_empty=True)
+        return FleetStatus(self.desired.fleet, lanes, unwanted(self.desired, observed), plan.unknown, plan.foreign)
+
+    async def drift(self, observed: Observed) -> tuple[Finding, ...]:
+        """What differs from what is wanted. Changes nothing."""
+        return findings(self.desired, observed, await self.health(observed))
+
+    async def logs(self, node: str, container: str, tail: int, *, follow: bool) -> AsyncIterator[str]:
+        """Log lines of one container: the last `tail`, and with `follow` each new one. Raises `NodeError`."""
+        session = await self.nodes.connect(node, OBSERVE_S)
+        if follow:
+            async for line in session.containers.follow(container, tail):
+                yield line
+        else:
+            for line in await session.containers.logs(container, tail):
+                yield line
+
+
+def _boot_spans(store: state.Store, run_id: str) -> dict[str, tuple[float, float]]:
+    """For each gang of a run: when its first rank was started and when its gate passed (epoch seconds)."""
+    began: dict[str, float] = {}
+    spans: dict[str, tuple[float, float]] = {}
+    for entry in store.entries(run_id):
+        if entry.op == Op.START:
+            began.setdefault(entry.gang, entry.intent_at)
+        if entry.op == Op.VERIFY and entry.ended_at is not None and entry.gang in began:
+            spans[entry.gang] = (began[entry.gang], entry.ended_at)
+    return spans
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # cron jobs may have neither a name nor an entry in the user database
+        return "unknown"

@@ -1,0 +1,53 @@
+"""Apply events as plain lines, for logs and pipes."""
+
+from collections.abc import Iterator
+
+from reconciler.core.events import Event, Interrupted, RunEnded, RunStarted, StepEnded, StepStarted
+from reconciler.core.machine import BAD, Status
+from reconciler.core.plan import Op, Step
+from reconciler.views.words import duration
+
+DOING = {
+    Op.PULL: "pulling",
+    Op.CREATE: "creating",
+    Op.STOP: "stopping",
+    Op.UNPROVE: "unmarking",
+    Op.ROOM: "waiting for free memory",
+    Op.START: "starting",
+    Op.READY: "waiting for",
+    Op.VERIFY: "proving",
+    Op.CONFIRM: "confirming",
+    Op.REMOVE: "removing",
+}
+
+
+def event_lines(event: Event) -> Iterator[str]:
+    """What one event says, in zero or more lines. Progress says nothing here: it is for live displays."""
+    if isinstance(event, RunStarted):
+        yield f"run {event.run_id}: plan {event.plan.id}, {len(event.plan.steps)} steps"
+    elif isinstance(event, StepStarted) and event.step.op in {Op.PULL, Op.VERIFY, Op.STOP}:
+        yield f"  ... {step_words(event.step)}"
+    elif isinstance(event, StepEnded):
+        yield from _ended(event)
+    elif isinstance(event, Interrupted):
+        waiting = ", ".join(step_words(step) for step in event.waiting) or "nothing"
+        yield f"interrupted; was {waiting}"
+    elif isinstance(event, RunEnded):
+        yield event.summary
+
+
+def _ended(event: StepEnded) -> Iterator[str]:
+    took = f" ({duration(event.seconds)})" if event.seconds >= 0.5 else ""
+    detail = f": {event.detail}" if event.detail else ""
+    mark = {Status.APPLIED: "ok ", Status.NOOP: "ok "}.get(event.status, "ERR")
+    status = "" if event.status is Status.APPLIED else f" [{event.status}]"
+    yield f"  {mark} {step_words(event.step)}{status}{took}{detail}"
+    if event.status in BAD and event.logs:
+        yield f"      last {len(event.logs)} log lines:"
+        yield from (f"      | {line}" for line in event.logs)
+
+
+def step_words(step: Step) -> str:
+    """ "starting fleet-lane-r0-v1 on node1"."""
+    where = f" on {step.node}" if step.node else ""
+    return f"{DOING[step.op]} {step.target.rpartition('@')[0] or step.target}{where}"
