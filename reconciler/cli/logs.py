@@ -1,6 +1,7 @@
 """`fleet logs`: what the ranks of a lane say."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -46,7 +47,7 @@ def logs(
     raise typer.Exit(run(context, with_fleet(load(context, file), work)))
 
 
-async def _until_done_or(stop: asyncio.Event, jobs: "list[asyncio.Future[None]]") -> int:
+async def _until_done_or(stop: asyncio.Event, jobs: "Sequence[asyncio.Future[None]]") -> int:
     """Wait for all jobs or the signal; the exit code."""
     watch = asyncio.ensure_future(stop.wait())
     watch.add_done_callback(lambda done: None if done.cancelled() else [job.cancel() for job in jobs])
