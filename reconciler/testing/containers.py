@@ -1,0 +1,81 @@
+"""A container of the simulation, and how the Docker API would show it."""
+
+from dataclasses import dataclass, field, replace
+
+from reconciler.core import identity
+from reconciler.core.desired import ContainerSpec, EnvValue, SecretRef
+from reconciler.core.observed import RUNNING_STATES, Container
+from reconciler.testing.behaviours import Behaviour
+from reconciler.testing.clock import rfc3339
+
+DEFAULT_SHM_BYTES = 64 * 2**20
+
+
+@dataclass
+class SimContainer:
+    """One container. `life` counts its starts: what an earlier life still had to come does not happen."""
+
+    id: str
+    name: str
+    spec: ContainerSpec
+    image_id: str
+    labels: dict[str, str]
+    env: tuple[tuple[str, str], ...]
+    entrypoint: tuple[str, ...] | None
+    behaviour: Behaviour
+    created_s: float
+    state: str = "created"
+    life: int = 0
+    started_s: float | None = None
+    finished_s: float | None = None
+    exit_code: int | None = None
+    oom_killed: bool = False
+    error: str = ""
+    restart_policy: str = "no"
+    is_listening: bool = False
+    is_ready: bool = False
+    held_bytes: int = 0
+    logs: list[str] = field(default_factory=list)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it holds memory, GPUs and ports."""
+        return self.state in RUNNING_STATES
+
+    def fact(self) -> Container:
+        """As it is observed: of a foreign one less is kept, and secrets are references."""
+        owner = identity.owner_of(self.labels)
+        shown = Container(
+            id=self.id,
+            name=self.name,
+            state=self.state,
+            image_id=self.image_id,
+            owner=owner,
+            entrypoint=self.entrypoint,
+            command=self.spec.command,
+            env=self._shown_env() if owner else (),
+            mounts=tuple(sorted(self.spec.mounts, key=lambda mount: mount.target)),
+            devices=self.spec.devices,
+            shm_bytes=self.spec.shm_bytes or DEFAULT_SHM_BYTES,
+            ulimits=self.spec.ulimits,
+            gpus=self.spec.gpus,
+            restart_policy=self.restart_policy,
+            image=self.image_id,
+        )
+        return replace(
+            shown,
+            exit_code=self.exit_code,
+            oom_killed=self.oom_killed,
+            error=self.error,
+            created_at=rfc3339(self.created_s),
+            started_at=_time(self.started_s),
+            finished_at=_time(self.finished_s),
+        )
+
+    def _shown_env(self) -> tuple[tuple[str, EnvValue], ...]:
+        secrets = identity.secret_references(self.labels)
+        return tuple((key, SecretRef(secrets[key]) if key in secrets else value) for key, value in self.env)
+
+
+def _time(virtual_s: float | None) -> str:
+    return "" if virtual_s is None else rfc3339(virtual_s)

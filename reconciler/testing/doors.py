@@ -1,0 +1,170 @@
+"""The doors of a simulated node: `reconciler.nodes.protocols` on top of the simulated world."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
+
+from reconciler.core.desired import ContainerSpec, ImagePin
+from reconciler.core.observed import Container, LocalImage, NodeFacts
+from reconciler.nodes.errors import ErrorKind, NodeError
+from reconciler.nodes.protocols import HttpReply, OnProgress, Progress
+from reconciler.testing import answers
+from reconciler.testing.containers import SimContainer
+from reconciler.testing.line import CALL_S, Line, forever
+from reconciler.testing.network import Network
+from reconciler.testing.node import SimNode
+from reconciler.testing.registry import SimRegistry
+
+CHUNKS = 10
+"""In so many parts an image comes."""
+
+
+class SimObserver:
+    """See `protocols.Observer`."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    async def observe(self) -> NodeFacts:
+        """All facts of the node."""
+        return await self._line.ask("observe", "", self._line.node.facts)
+
+
+class SimContainers:
+    """See `protocols.Containers`."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._runtime = line.node.runtime
+
+    async def inspect(self, ref: str) -> Container | None:
+        """The container now, or None."""
+        return await self._line.ask("inspect", ref, lambda: self._line.node.container(ref))
+
+    async def create(
+        self, name: str, spec: ContainerSpec, image_id: str, labels: Mapping[str, str], secrets: Mapping[str, str]
+    ) -> str:
+        """Create without starting; the new id."""
+        node = self._line.node
+        return await self._line.ask("create", name, lambda: node.create(name, spec, image_id, labels, secrets))
+
+    async def start(self, ref: str) -> None:
+        """Start; no effect when it runs."""
+        await self._line.ask("start", ref, lambda: self._runtime.start(ref))
+
+    async def stop(self, ref: str, grace_s: float) -> None:
+        """Stop; returns when it is stopped."""
+
+        async def stop() -> None:
+            self._runtime.stop(ref, grace_s)
+            await self._line.until(lambda: not self._runtime.is_running(ref))
+
+        await self._line.call("stop", ref, stop, grace_s + CALL_S)
+
+    async def rename(self, ref: str, name: str) -> None:
+        """Give another name."""
+        await self._line.ask("rename", ref, lambda: self._runtime.rename(ref, name))
+
+    async def remove(self, ref: str) -> None:
+        """Remove a stopped container."""
+        await self._line.ask("remove", ref, lambda: self._runtime.remove(ref))
+
+    async def logs(self, ref: str, tail: int) -> Sequence[str]:
+        """The last lines."""
+        return await self._line.ask("logs", ref, lambda: _last(self._runtime.require(ref).logs, tail))
+
+    async def follow(self, ref: str, tail: int) -> AsyncIterator[str]:
+        """The last lines and each new one until it stops."""
+        found = await self._line.ask("follow", ref, lambda: self._runtime.require(ref), deadline_s=None)
+        seen = max(0, len(found.logs) - tail)
+        while True:
+            fresh = tuple(found.logs[seen:])
+            for line in fresh:
+                yield line
+            seen += len(fresh)
+            if not found.is_running and seen == len(found.logs):
+                return
+            await self._line.until(partial(_has_news, found, seen))
+
+
+class SimImages:
+    """See `protocols.Images`."""
+
+    def __init__(self, line: Line, registry: SimRegistry) -> None:
+        self._line = line
+        self._registry = registry
+
+    async def present(self, pin: ImagePin) -> LocalImage | None:
+        """The usable local image with this content, or None."""
+        return await self._line.ask("present", pin.reference, lambda: self._line.node.facts().image_for(pin))
+
+    async def stage(self, pin: ImagePin, platform: str, on_progress: OnProgress) -> LocalImage:
+        """Bring the image; no effect when it is there."""
+
+        async def stage() -> LocalImage:
+            found = self._line.node.facts().image_for(pin)
+            return found or await self._pull(pin, platform, on_progress)
+
+        return await self._line.call("stage", pin.reference, stage, None)
+
+    async def _pull(self, pin: ImagePin, platform: str, on_progress: OnProgress) -> LocalImage:
+        node = self._line.node
+        total = self._registry.bytes_for(pin, platform)
+        for part in range(1, CHUNKS + 1):
+            await self._line.sleep(total / CHUNKS / node.config.bytes_per_s)
+            await self._line.reach()
+            self._line.require_docker()
+            done = total * part // CHUNKS
+            if done > node.free_bytes:
+                raise NodeError(ErrorKind.NO_SPACE, f"no space left on device of {node.name}", "free some disk space")
+            on_progress(Progress(done, total, f"pulling to {node.name}"))
+        node.free_bytes -= total
+        return node.load_image(pin.digest)
+
+
+class SimEngines:
+    """See `protocols.EngineAccess`."""
+
+    def __init__(self, line: Line, network: Network) -> None:
+        self._line = line
+        self._network = network
+
+    async def http(
+        self, address: str, port: int, method: str, path: str, body: Mapping[str, object] | None, timeout_s: float
+    ) -> HttpReply:
+        """One HTTP request. A door that is not an engine's answers 404."""
+
+        async def ask() -> HttpReply:
+            target = await self._open(address, port)
+            found = self._network.listener(target, address, port)
+            if found is None:
+                return HttpReply(404, b"")
+            peers = (self._network.accepts(target, *peer) for peer in found.behaviour.peers)
+            reply = answers.reply(found, method, path, body, is_whole=all(peers))
+            return reply or await forever()
+
+        ref = f"{address}:{port}{path}"
+        return await self._line.call("http", ref, ask, timeout_s, needs_docker=False)
+
+    async def accepts(self, address: str, port: int, timeout_s: float) -> bool:
+        """Whether a connection is had. Silence within `timeout_s` counts as no."""
+
+        async def ask() -> bool:
+            return self._network.accepts(self._line.node, address, port)
+
+        return await self._line.call("accepts", f"{address}:{port}", ask, timeout_s, needs_docker=False)
+
+    async def _open(self, address: str, port: int) -> SimNode:
+        target = self._network.target(self._line.node, address)
+        if self._network.is_silent(self._line.node, target):
+            await forever()
+        if not self._network.is_open(target, address, port):
+            raise NodeError(ErrorKind.REFUSED, f"nothing listens on {address}:{port}")
+        return target
+
+
+def _has_news(found: SimContainer, seen: int) -> bool:
+    return len(found.logs) > seen or not found.is_running
+
+
+def _last(lines: Sequence[str], count: int) -> tuple[str, ...]:
+    return tuple(lines[max(0, len(lines) - count) :])

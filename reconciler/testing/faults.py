@@ -1,0 +1,140 @@
+"""Faults to inject and the log of calls. A fault is addressed by node, operation and the n-th call that fits."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from reconciler.nodes.errors import ErrorKind
+
+if TYPE_CHECKING:
+    from reconciler.testing.fleet import SimulatedFleet
+
+Operation = Literal[
+    "connect",
+    "observe",
+    "inspect",
+    "create",
+    "start",
+    "stop",
+    "rename",
+    "remove",
+    "logs",
+    "follow",
+    "present",
+    "stage",
+    "http",
+    "accepts",
+    "describe",
+]
+MUTATING = frozenset({"create", "start", "stop", "rename", "remove", "stage"})
+
+Mode = Literal["fail", "lose-reply", "hang", "action"]
+Action = Callable[["SimulatedFleet"], None]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call through a door of a node. `ref`: the container, image or path it was about. Times in virtual seconds."""
+
+    at_s: float
+    node: str
+    operation: Operation
+    ref: str
+    mutating: bool
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What goes wrong. `node` or `operation` None fits any; `nth` counts fitting calls from 1, None is every call."""
+
+    mode: Mode
+    node: str | None
+    operation: Operation | None
+    nth: int | None = 1
+    when: Callable[[Call], bool] | None = None
+    kind: ErrorKind = ErrorKind.REFUSED
+    message: str = ""
+    action: Action | None = field(default=None, compare=False)
+    is_late: bool = False
+
+    @classmethod
+    def fail(
+        cls,
+        node: str | None,
+        operation: Operation | None,
+        kind: ErrorKind = ErrorKind.REFUSED,
+        nth: int | None = 1,
+        when: Callable[[Call], bool] | None = None,
+    ) -> "Fault":
+        """The call fails with `kind`, before it has any effect."""
+        return cls("fail", node, operation, nth, when, kind, f"injected: {kind}")
+
+    @classmethod
+    def lose_reply(
+        cls,
+        node: str | None,
+        operation: Operation | None,
+        nth: int | None = 1,
+        when: Callable[[Call], bool] | None = None,
+    ) -> "Fault":
+        """The effect happens, and the call fails with LOST."""
+        return cls("lose-reply", node, operation, nth, when, ErrorKind.LOST, "injected: the reply was lost")
+
+    @classmethod
+    def hang(
+        cls,
+        node: str | None,
+        operation: Operation | None,
+        nth: int | None = 1,
+        when: Callable[[Call], bool] | None = None,
+    ) -> "Fault":
+        """The call has no effect and no answer: TIMEOUT at its deadline, for ever where it has none (stage, follow)."""
+        return cls("hang", node, operation, nth, when, ErrorKind.TIMEOUT, "injected: no answer")
+
+    @classmethod
+    def do(
+        cls,
+        node: str | None,
+        operation: Operation | None,
+        action: Action,
+        nth: int | None = 1,
+        when: Callable[[Call], bool] | None = None,
+        *,
+        after: bool = True,
+    ) -> "Fault":
+        """`action` runs right after the effect of the call (or right before it): a reboot, a cut link, a cancel."""
+        return cls("action", node, operation, nth, when, action=action, is_late=after)
+
+    def fits(self, call: Call) -> bool:
+        """Whether it is about this call, leaving the count aside."""
+        if self.node not in {None, call.node} or self.operation not in {None, call.operation}:
+            return False
+        return self.when is None or self.when(call)
+
+
+class Faults:
+    """The injected faults, and how often each has been met."""
+
+    def __init__(self) -> None:
+        self._pending: list[tuple[Fault, int]] = []
+
+    def inject(self, *faults: Fault) -> None:
+        """From now on."""
+        self._pending += [(fault, 0) for fault in faults]
+
+    def clear(self) -> None:
+        """None any more."""
+        self._pending.clear()
+
+    def of(self, call: Call) -> tuple[Fault, ...]:
+        """The faults that strike at this call. One of an n-th call strikes once."""
+        due: list[Fault] = []
+        pending: list[tuple[Fault, int]] = []
+        for fault, count in self._pending:
+            met = count + fault.fits(call)
+            if met > count and fault.nth in {None, met}:
+                due.append(fault)
+            if fault.nth is None or met < fault.nth:
+                pending.append((fault, met))
+        self._pending = pending
+        return tuple(due)

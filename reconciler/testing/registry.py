@@ -1,0 +1,44 @@
+"""The simulated image source, as the controller and the nodes see it."""
+
+from collections.abc import Mapping
+
+from reconciler.core.desired import ImagePin
+from reconciler.core.observed import Source, SourceImage, SourceMissing, SourceUnknown
+from reconciler.nodes.errors import ErrorKind, NodeError
+from reconciler.testing.images import SimImage
+
+
+class SimRegistry:
+    """Images by digest. `is_up` and `withdrawn` (digests) are for tests to change."""
+
+    def __init__(self, images: Mapping[str, SimImage]) -> None:
+        self.is_up = True
+        self.withdrawn: set[str] = set()
+        self._images = images
+
+    def describe(self, pin: ImagePin) -> Source:
+        """What it says of a pinned image."""
+        if not self.is_up:
+            return SourceUnknown(pin.digest, "the registry does not answer")
+        if pin.kind == "id":
+            return SourceUnknown(pin.digest, "a local build is in no registry")
+        image = self._find(pin)
+        if image is None:
+            return SourceMissing(pin.digest, f"manifest unknown: {pin.reference}")
+        return SourceImage(pin.digest, image.bytes_by_platform)
+
+    def bytes_for(self, pin: ImagePin, platform: str) -> int:
+        """The size of a pinned image for a platform. Raises `NodeError` when it cannot be had."""
+        if not self.is_up:
+            raise NodeError(ErrorKind.REFUSED, "the registry does not answer")
+        image = self._find(pin)
+        if image is None:
+            raise NodeError(ErrorKind.NOT_FOUND, f"manifest unknown: {pin.reference}")
+        size = image.bytes_for(platform)
+        if size is None:
+            raise NodeError(ErrorKind.NOT_FOUND, f"no matching manifest for {platform}: {pin.reference}")
+        return size
+
+    def _find(self, pin: ImagePin) -> SimImage | None:
+        image = self._images.get(pin.digest)
+        return None if image is None or image.is_local or pin.digest in self.withdrawn else image

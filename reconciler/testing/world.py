@@ -1,0 +1,47 @@
+"""The simulated world: one queue of what is still to happen, one history. No asyncio in here.
+
+Time moves only when somebody looks (`sync`): then everything that was due happens, in order.
+"""
+
+import heapq
+import itertools
+from collections.abc import Callable
+
+from reconciler.testing.history import Happening
+
+
+class World:
+    """Time and queue that all nodes of a simulated fleet share. `clock` gives virtual seconds and never goes back."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.now_s = 0.0
+        self.history: list[Happening] = []
+        self._clock = clock
+        self._queue: list[tuple[float, int, Callable[[], None]]] = []
+        self._numbers = itertools.count()
+        self._is_advancing = False
+
+    def after(self, delay_s: float, action: Callable[[], None]) -> None:
+        """Let `action` happen `delay_s` seconds from now; those due at one time come in order."""
+        heapq.heappush(self._queue, (self.now_s + delay_s, next(self._numbers), action))
+
+    def sync(self) -> None:
+        """Let everything happen that is due by now. What happens may itself look: then the rest comes in its turn."""
+        if self._is_advancing:
+            return
+        self._is_advancing = True
+        try:
+            self._advance(self._clock())
+        finally:
+            self._is_advancing = False
+
+    def _advance(self, now_s: float) -> None:
+        while self._queue and self._queue[0][0] <= now_s:
+            self.now_s, _, action = heapq.heappop(self._queue)
+            action()
+        self.now_s = max(self.now_s, now_s)
+
+    @property
+    def next_s(self) -> float | None:
+        """When the next thing is due; None when nothing is."""
+        return self._queue[0][0] if self._queue else None
