@@ -72,9 +72,13 @@ class SpecErrors(Exception):  # noqa: N818 - it carries many errors
         return "\n".join(map(str, self.diagnostics))
 
 
-def refuse(summary: str, detail: str = "", hint: str = "") -> PydanticCustomError:
-    """Return the error a validator raises to refuse a value; its three texts reach the diagnostic as they are."""
-    return PydanticCustomError("refused", "{summary}", {"summary": summary, "detail": detail, "hint": hint})
+def refuse(summary: str, detail: str = "", hint: str = "", below: tuple[str | int, ...] = ()) -> PydanticCustomError:
+    """Return the error a validator raises to refuse a value; its three texts reach the diagnostic as they are.
+
+    `below` leads from the value to the part of it that is at fault.
+    """
+    context = {"summary": summary, "detail": detail, "hint": hint, "below": below}
+    return PydanticCustomError("refused", "{summary}", context)
 
 
 def wanted(what: str) -> PydanticCustomError:

@@ -51,7 +51,10 @@ class Draft:
         for index, placement in self.placements.items():
             lane, cluster = self.lanes.get(placement.lane), self.clusters.get(placement.cluster)
             if lane is not None and cluster is not None:
-                nodes = placement.nodes or cluster.nodes[: lane.node_count]
+                # A named node outside of the cluster has a rule of its own, and takes part in no other.
+                members = set(cluster.nodes)
+                named = tuple(node for node in placement.nodes or () if node in members)
+                nodes = cluster.nodes[: lane.node_count] if placement.nodes is None else named
                 yield Placed(index, placement, lane, cluster, nodes)
 
     def names(self, *pattern: str) -> Iterator[tuple[Loc, str]]:

@@ -130,6 +130,14 @@ def _host_key(text: str) -> str:
     return f"{kind} {key}"
 
 
+def _expression(text: str) -> str:
+    try:
+        re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise refuse("not a regular expression", f"Python's `re` says: {error}.") from None
+    return text
+
+
 def _secret_reference(text: str) -> str:
     # The text is not repeated in the message: it may be the secret itself.
     if re.fullmatch(r"env:[A-Za-z_][A-Za-z0-9_]*|file:/.+", text, re.ASCII):
@@ -275,3 +283,6 @@ Line = Annotated[str, Field(min_length=1)]
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 """A TCP port."""
+
+Expression = Annotated[str, Field(min_length=1), AfterValidator(_expression)]
+"""A regular expression of Python's `re`."""

@@ -26,9 +26,10 @@ from specs.records import Record
 
 
 def _unique(names: tuple[str, ...]) -> tuple[str, ...]:
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise refuse(f"'{twice[0]}' is named twice", "Each node takes part once.")
+    first: dict[str, int] = {}
+    for index, name in enumerate(names):
+        if first.setdefault(name, index) != index:
+            raise refuse(f"'{name}' is named twice", "Each node takes part once.", below=(index,))
     return names
 
 

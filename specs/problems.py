@@ -65,8 +65,9 @@ def _explain(details: ErrorDetails, tree: Tree, prefix: Loc, model: type[BaseMod
         return _unknown_key(tree, path, _owner(model, path[len(prefix) : -1]))
     if details["type"] == "missing":
         return _missing(tree, path, _owner(model, path[len(prefix) : -1]))
-    place = key_place(tree, path) if of_key else value_place(tree, path)
     context: dict[str, Any] = details.get("ctx", {})
+    path += context.get("below", ())
+    place = key_place(tree, path) if of_key else value_place(tree, path)
     name = dotted(path[:-1] if of_key else path)
     if details["type"] == "refused":
         return Diagnostic.at(place, f"{name}: {context['summary']}", context["detail"], context["hint"])

@@ -86,6 +86,7 @@ class RankSpec:
     ports: tuple[int, ...] = ()
     ready: Ready | None = None
     memory_bytes: int | None = None
+    stop_grace_s: float = 30.0
 
     @cached_property
     def fingerprint(self) -> str:
@@ -141,7 +142,6 @@ class Gang:
     boot_order: tuple[tuple[int, ...], ...]
     gate: HealthGate
     url: str
-    stop_grace_s: float = 30.0
     shares: bool = False
 
     @property

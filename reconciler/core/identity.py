@@ -51,7 +51,7 @@ def labels(fleet: str, gang: Gang, rank: RankSpec, revision: int, operation: str
         PREFIX + "image": rank.container.image.reference,
         PREFIX + "image-id": image_id,
         PREFIX + "ports": ",".join(str(port) for port in rank.ports),
-        PREFIX + "stop-grace": f"{gang.stop_grace_s:g}",
+        PREFIX + "stop-grace": f"{rank.stop_grace_s:g}",
         PREFIX + "spec": canonical_json(rank.container),
     }
 

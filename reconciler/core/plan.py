@@ -124,11 +124,15 @@ class Foreign:
 
 @dataclass(frozen=True)
 class Outage:
-    """Nodes on which nothing answers between cut and confirm of `gang`, and the lanes that stop for it."""
+    """Nodes on which nothing answers between cut and confirm of `gang`, and the lanes that stop for it.
+
+    `stop_s`: the longest grace of what is stopped; `budget_s`: the boot budget of what takes its place.
+    """
 
     gang: str
     nodes: tuple[str, ...]
     stops: tuple[str, ...]
+    stop_s: float
     budget_s: float
 
 

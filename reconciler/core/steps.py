@@ -160,10 +160,9 @@ class Builder:
     def abort(self) -> tuple[Step, ...]:
         """Stop what was started, the head first, when the boot fails. Containers are kept for their logs."""
         order = [index for wave in reversed(self.candidate.view.gang.boot_order) for index in wave]
-        grace_s = self.candidate.view.gang.stop_grace_s
+        ranks = [self.candidate.view.ranks[index] for index in order]
         return tuple(
-            replace(self._of_rank(Phase.ABORT, Op.STOP, self.candidate.view.ranks[index]), grace_s=grace_s)
-            for index in order
+            replace(self._of_rank(Phase.ABORT, Op.STOP, rank), grace_s=rank.rank.stop_grace_s) for rank in ranks
         )
 
 

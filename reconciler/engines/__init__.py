@@ -55,7 +55,6 @@ def _gang(spec: specs.Spec, placement: specs.Placement) -> Gang:
         boot_order=engine.boot_order(job),
         gate=_gate(job),
         url=f"http://{_bracketed(job.head.node.ssh.host)}:{cluster.port}/v1",
-        stop_grace_s=lane.stop_grace,
         shares=lane.shares,
     )
 
@@ -81,6 +80,7 @@ def _rank(job: Job, engine: Engine, seat: Seat) -> RankSpec:
         ports=part.ports,
         ready=part.ready,
         memory_bytes=job.lane.memory,
+        stop_grace_s=job.lane.stop_grace if part.stop_grace_s is None else part.stop_grace_s,
     )
 
 

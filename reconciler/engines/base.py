@@ -57,7 +57,10 @@ class Job:
 
 @dataclass(frozen=True)
 class Part:
-    """What is the engine's own in a rank: role, argv, ports it listens on, and when the next wave may start."""
+    """What is the engine's own in a rank: role, argv, ports it listens on, and when the next wave may start.
+
+    `stop_grace_s` None: as the lane says.
+    """
 
     role: str
     program: tuple[str, ...]
@@ -65,6 +68,7 @@ class Part:
     ports: tuple[int, ...] = ()
     ready: Ready | None = None
     env: tuple[tuple[str, str], ...] = ()
+    stop_grace_s: float | None = None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,9 @@ from reconciler.engines.flags import flags
 RPC_PORT = 50052
 """The RPC server's own default port; `ports: {rpc: ...}` of the lane sets another."""
 
+WORKER_GRACE_S = 1.0
+"""A worker keeps nothing, and as PID 1 it ignores SIGTERM: waiting for it only makes the outage longer."""
+
 OWNED = {"model": "model", "alias": "served_name", "a": "served_name", "m": "model"}
 """Flags made from other keys of the lane."""
 
@@ -44,7 +47,7 @@ def _part(job: Job, seat: Seat) -> Part:
 def _worker(job: Job, seat: Seat) -> Part:
     port = _rpc_port(job.lane)
     command = ("-H", seat.address, "-p", str(port))
-    return Part("rpc", ("ggml-rpc-server",), command, (port,), Ready(port))
+    return Part("rpc", ("ggml-rpc-server",), command, (port,), Ready(port), stop_grace_s=WORKER_GRACE_S)
 
 
 def _head(job: Job, seat: Seat) -> Part:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from reconciler.core.plan import Kind, Plan
 from reconciler.views.markdown import cell
 from reconciler.views.plan_text import Boots, plan_text
-from reconciler.views.words import boot_time
+from reconciler.views.words import dark_time
 
 BUDGET = 60_000
 """Characters. Forges refuse comments above 65,535."""
@@ -35,7 +35,7 @@ def _head(plan: Plan, boots: Boots) -> Iterator[str]:
     for state in plan.unknown:
         yield f"- **unreachable** `{state.node}`: {cell(state.reason)}"
     for outage in plan.outages:
-        dark = boot_time(boots.get(outage.gang, ()), outage.budget_s)
+        dark = dark_time(boots.get(outage.gang, ()), outage.stop_s, outage.budget_s)
         yield f"- **dark** {_codes(outage.nodes)} for {dark}: stops {_codes(outage.stops)}"
     yield ""
     if not plan.changes:

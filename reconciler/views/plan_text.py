@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from reconciler.core.diff import FieldChange
 from reconciler.core.plan import Change, Foreign, Kind, Op, Outage, Plan, Refusal
-from reconciler.views.words import boot_time, count, size
+from reconciler.views.words import count, dark_time, size
 
 SIGNS = {Kind.BOOT: "+", Kind.REPLACE: "~", Kind.REPAIR: "~", Kind.PROVE: "?", Kind.STOP: "-", Kind.CLEAN: "-"}
 FIELDS_SHOWN = 12
@@ -70,7 +70,7 @@ def _refusals(refusals: Sequence[Refusal]) -> Iterator[str]:
 def _outage(plan: Plan, outage: Outage, boots: Boots, shown: set[str]) -> Iterator[str]:
     nodes = " ".join(outage.nodes)
     verb = "goes" if len(outage.nodes) == 1 else "go"
-    yield f"{nodes} {verb} dark for {boot_time(boots.get(outage.gang, ()), outage.budget_s)}"
+    yield f"{nodes} {verb} dark for {dark_time(boots.get(outage.gang, ()), outage.stop_s, outage.budget_s)}"
     for change in plan.changes:
         is_part = change.gang == outage.gang or (change.kind is Kind.STOP and outage.gang in change.made_room_for)
         if is_part and change.gang not in shown:

@@ -28,6 +28,11 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def dark_time(boots: Sequence[float], stop_s: float, budget_s: float) -> str:
+    """How long nothing answers: stopping what runs, then booting what takes its place."""
+    return f"{boot_time(boots, budget_s)}, after up to {duration(stop_s)} to stop what runs"
+
+
 def boot_time(boots: Sequence[float], budget_s: float) -> str:
     """How long a boot is expected to take, and where the figure comes from."""
     if not boots:

@@ -4,6 +4,7 @@ import shlex
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from . import cgroups, disk, network, procs
 from .config import CLASSIC, NodeConfig
 from .shell import PATH, LabError, run, tail_of, wait_until
 
-BOOT_SECONDS = 60
+BOOT_SECONDS, START_SECONDS = 60, 2
 
 
 class Node:
@@ -57,7 +58,7 @@ class Node:
     def power_on(self) -> None:
         """Boot; returns when sshd and Docker answer."""
         if not self.is_on:
-            procs.spawn(self._boot_argv(), record=self.config.folder / "process", log=self._log("boot.log"))
+            procs.spawn(self._boot_argv(), record=self._process, log=self._log("boot.log"))
         self.wait_ready()
 
     def power_off(self) -> None:
@@ -66,8 +67,9 @@ class Node:
         cgroups.remove(self.config.namespace)
 
     def wait_ready(self) -> None:
-        wait_until(f"{self.name} to boot", lambda: self.is_on, seconds=BOOT_SECONDS, detail=self._last_words)
-        wait_until(f"Docker on {self.name}", self._docker_answers, seconds=BOOT_SECONDS, detail=self._last_words)
+        """Wait for sshd and Docker to answer; a boot or a daemon that ended is an error at once."""
+        wait_until(f"{self.name} to boot", self._boots, seconds=BOOT_SECONDS, detail=self._last_words)
+        wait_until(f"Docker on {self.name}", self._docker_starts, seconds=BOOT_SECONDS, detail=self._last_words)
         wait_until(f"sshd on {self.name}", self._sshd_runs, seconds=10, detail=self._last_words)
 
     def _boot_argv(self) -> list[str]:
@@ -121,7 +123,7 @@ class Node:
     def start_docker(self) -> None:
         if not self._pids("dockerd"):
             self._script("start_docker")
-        wait_until(f"Docker on {self.name}", self._docker_answers, seconds=BOOT_SECONDS, detail=self._last_words)
+        wait_until(f"Docker on {self.name}", self._docker_starts, seconds=BOOT_SECONDS, detail=self._last_words)
 
     def stop_sshd(self) -> None:
         """Kill the SSH server with all its sessions, in the middle of whatever they do."""
@@ -190,6 +192,10 @@ class Node:
 
     # inside
 
+    @property
+    def _process(self) -> Path:
+        return self.config.folder / "process"
+
     def _kept_key(self) -> Path:
         return self.config.folder / "pinned_host_key"
 
@@ -207,7 +213,7 @@ class Node:
         procs.end_all(self._namespace, self._pids(program), number)
 
     def _script(self, verb: str) -> None:
-        self.exec(["/bin/sh", str(self.config.folder.parent / "node.sh"), verb])
+        self.exec(["/bin/sh", "/run/node.sh", verb])
 
     def _restart_sshd(self) -> None:
         if self.is_on:
@@ -216,6 +222,26 @@ class Node:
 
     def _sshd_runs(self) -> bool:
         return "sshd" in self.exec(["ss", "-Hltnp", "sport = :22"], check=False).stdout
+
+    def _boots(self) -> bool:
+        if not self.is_on and procs.recorded(self._process) is None:
+            raise LabError(f"{self.name} died as it booted\n{self._last_words()}")
+        return self.is_on
+
+    def _docker_starts(self) -> bool:
+        if not self._docker_answers():
+            if not self._boots() or self._docker_gave_up():
+                raise LabError(f"Docker on {self.name} ended as it started\n{self._last_words()}")
+            return False
+        return True
+
+    def _docker_gave_up(self) -> bool:
+        """Started a while ago, and there is no such process."""
+        try:
+            since = time.time() - Path(f"/proc/{self.pid}/root/run/docker.started").stat().st_mtime
+        except OSError:
+            return False
+        return since > START_SECONDS and not self._pids("dockerd")
 
     def _docker_answers(self) -> bool:
         """Ask the daemon itself, through the node's file system."""

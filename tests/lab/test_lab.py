@@ -150,6 +150,22 @@ def test_docker_stops_and_starts(clean_lab: Lab, name: str, crash: bool) -> None
     assert node.docker("ps", "-q") == ""
 
 
+def test_a_daemon_that_cannot_start_says_why_at_once(clean_lab: Lab) -> None:
+    node = clean_lab.nodes["node2"]
+    config = node.disk / "etc/docker/daemon.json"
+    good = config.read_text()
+    node.stop_docker()
+    config.write_text('{"nonsense": 1}')
+    since = time.monotonic()
+    try:
+        with pytest.raises(LabError, match="configuration option: nonsense"):
+            node.start_docker()
+    finally:
+        config.write_text(good)
+    assert time.monotonic() - since < 10
+    node.start_docker()
+
+
 def test_sshd_stops_with_its_sessions_and_starts(clean_lab: Lab) -> None:
     node = clean_lab.nodes["node1"]
     argv = ["ssh", "-F", str(clean_lab.ssh_config), "node1", "echo ready; sleep 60"]

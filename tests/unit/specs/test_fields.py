@@ -58,7 +58,10 @@ REFUSED: list[tuple[Any, list[str]]] = [
     (fields.AbsolutePath, ["", "x", "/../x", "~"]),
     (fields.RelativePath, ["", "/x", "../x", "a/../b"]),
     (fields.Address, ["", "10.0.0.1/24", "10.0.0.256", "host", "10.0.0.01"]),
-    (fields.Endpoint, ["", "ghcr.io", "ftp://x", "http://", "http://u:p@x", "http://x?a", "http://x:99999", "http://[x"]),
+    (
+        fields.Endpoint,
+        ["", "ghcr.io", "ftp://x", "http://", "http://u:p@x", "http://x?a", "http://x:99999", "http://[x"],
+    ),
     (fields.HostKey, ["", "SHA256:abc", "ssh-ed25519", "ssh-ed25519 AAAA", "ssh-ed25519 a!", "ssh-dss AAAA"]),
     (fields.HostKey, [f"ssh-rsa {_key('ssh-ed25519')}", "-----BEGIN OPENSSH PRIVATE KEY-----"]),
     (fields.SecretReference, ["", "hf_abcdef", "env:", "env:1", "file:x", "file:", "env:A B", "ENV:A"]),

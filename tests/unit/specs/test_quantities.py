@@ -33,7 +33,15 @@ def test_what_is_no_size_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("expected", "text"),
-    [(2400.0, "40m"), (5400.0, "1h30m"), (2.5, "2.5s"), (0.3, "300ms"), (86400.0, "1d"), (0.0, "0s"), (90061.5, "1d1h1m1s500ms")],
+    [
+        (2400.0, "40m"),
+        (5400.0, "1h30m"),
+        (2.5, "2.5s"),
+        (0.3, "300ms"),
+        (86400.0, "1d"),
+        (0.0, "0s"),
+        (90061.5, "1d1h1m1s500ms"),
+    ],
 )
 def test_a_duration_is_numbers_with_units(expected: float, text: str) -> None:
     assert expected == parse_duration(text)

@@ -50,15 +50,21 @@ CASES: dict[str, tuple[str, Edit]] = {
         "15:32: lanes.duo.env.A: unknown key 'x'",
         ("nodes: 2", "env: {A: {secret: 'env:A', x: 1}}"),
     ),
-    "a missing key": ("5:3: nodes.n3: `platform` is missing", ("ssh: {host: n3.lan}, platform: linux/arm64", "ssh: {host: n3.lan}")),
+    "a missing key": (
+        "5:3: nodes.n3: `platform` is missing",
+        ("ssh: {host: n3.lan}, platform: linux/arm64", "ssh: {host: n3.lan}"),
+    ),
     "a missing key in an item": ("21:5: placements[0]: `cluster` is missing", (", cluster: pair", "")),
     "a name that is none": ("3:3: nodes: 'N1' is not a name", ("  n1:", "  N1:")),
     "a key of a checksum that is no path": (
         "10:42: models.m.verify: '/x' is not a relative path",
         ('/m"}', '/m", verify: {/x: y}}'),
     ),
-    "a model without files": ("10:6: models.m: a model needs `repo` or `path`", ('path: "{paths.models}/m"', "args: {}")),
-    "a node named twice": ("7:17: clusters.pair.nodes: 'n1' is named twice", ("[n1, n2]", "[n1, n1]")),
+    "a model without files": (
+        "10:6: models.m: a model needs `repo` or `path`",
+        ('path: "{paths.models}/m"', "args: {}"),
+    ),
+    "a node named twice": ("7:22: clusters.pair.nodes[1]: 'n1' is named twice", ("[n1, n2]", "[n1, n1]")),
     "a probe that asks twice": (
         "15:23: lanes.duo.health.probes[0]: a probe has exactly one of `chat` and `completion`",
         ("nodes: 2", "health: {probes: [{chat: a, completion: b}]}"),
@@ -68,10 +74,13 @@ CASES: dict[str, tuple[str, Edit]] = {
         ("nodes: 2", "health: {probes: [{}]}"),
     ),
     "a broken regular expression": (
-        "15:23: lanes.duo.health.probes[0]: `expect_regex` is not a regular expression",
+        "15:47: lanes.duo.health.probes[0].expect_regex: not a regular expression",
         ("nodes: 2", "health: {probes: [{chat: a, expect_regex: '('}]}"),
     ),
-    "a section that is no mapping": ("11:8: lanes: wants a mapping, found a list", ("lanes:\n", "lanes: [a]\nlanez:\n")),
+    "a section that is no mapping": (
+        "11:8: lanes: wants a mapping, found a list",
+        ("lanes:\n", "lanes: [a]\nlanez:\n"),
+    ),
     "placements that are no list": (
         "20:13: placements: wants a list, found a mapping",
         ("placements:\n  - {lane", "placements: {}\n#  - {lane"),
@@ -118,7 +127,9 @@ def test_a_pasted_secret_is_never_repeated(tmp_path: Path) -> None:
 
 
 def test_a_fault_in_one_object_hides_no_fault_in_another(tmp_path: Path) -> None:
-    text = edited(("gpus: 1", "gpus: x"), ("30001", "0"), ("engine: vllm", "engine: []"), ("cluster: pair", "cluster: p"))
+    text = edited(
+        ("gpus: 1", "gpus: x"), ("30001", "0"), ("engine: vllm", "engine: []"), ("cluster: pair", "cluster: p")
+    )
     assert [line.split(": ")[0] for line in faults(tmp_path, text)] == ["3:58", "8:37", "13:13", "21:26"]
 
 
