@@ -238,10 +238,9 @@ def _outages(ties: Ties) -> tuple[Outage, ...]:
         running = [unit for unit in ties.obstacles(item) if unit.running]
         if item.boots and item.address not in ties.blocked and running:
             placed = [placed for unit in running for placed in unit.running]
-            nodes = tuple(sorted({*item.nodes, *(one.node for one in placed)}))
             stops = tuple(sorted(unit.address for unit in running))
             stop_s = max(one.container.owner.stop_grace_s for one in placed if one.container.owner)
-            found.append(Outage(item.address, nodes, stops, stop_s, item.view.gang.gate.boot_s))
+            found.append(Outage(item.address, tuple(sorted(item.nodes)), stops, stop_s, item.view.gang.gate.boot_s))
     return tuple(found)
 
 
