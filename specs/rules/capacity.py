@@ -33,10 +33,11 @@ def named_nodes_fit(draft: Draft) -> Iterator[Diagnostic]:
                     f"'{node}' is no node of the cluster '{placed.placement.cluster}'",
                     f"Its nodes are {listing(placed.cluster.nodes)}.",
                 )
-        if len(named) != placed.lane.node_count:
+        need = placed.lane.node_count
+        if len(named) != need:
             yield draft.at(
                 (*placed.loc, "nodes"),
-                f"{len(named)} nodes are named, the lane '{placed.placement.lane}' takes {placed.lane.node_count}",
+                f"the lane '{placed.placement.lane}' takes {need} nodes, {len(named)} named here",
                 _why_so_many(placed),
             )
 
@@ -45,26 +46,18 @@ def memory_fits(draft: Draft) -> Iterator[Diagnostic]:
     """A rank needs no more memory than its node has."""
     for placed in draft.placed():
         need = placed.lane.memory or 0
-        small = [node for node in placed.nodes if need > (_memory(draft, node) or need)]
-        if small:
-            yield draft.at(
-                ("lanes", placed.placement.lane, "memory"),
-                f"a rank needs {_gib(need)}, more than {listing(small)} has: {_gib(_memory(draft, small[0]) or 0)}",
-                f"The lane is placed at {draft.place(*placed.loc)}.",
-            )
+        has = {node: memory for node in placed.nodes if (memory := _memory(draft, node)) is not None}
+        small = {node: _gib(memory) for node, memory in has.items() if need > memory}
+        yield from _too_small(draft, placed, "memory", f"a rank needs {_gib(need)}, too much for", small)
 
 
 def gpus_fit(draft: Draft) -> Iterator[Diagnostic]:
     """A rank takes no more GPUs than its node has."""
     for placed in draft.placed():
         need = placed.lane.gpus or 0
-        small = [node for node in placed.nodes if node in draft.nodes and need > draft.nodes[node].gpus]
-        if small:
-            yield draft.at(
-                ("lanes", placed.placement.lane, "gpus"),
-                f"a rank takes {need} GPUs, more than {listing(small)} has: {draft.nodes[small[0]].gpus}",
-                f"The lane is placed at {draft.place(*placed.loc)}.",
-            )
+        has = {node: draft.nodes[node].gpus for node in placed.nodes if node in draft.nodes}
+        small = {node: str(gpus) for node, gpus in has.items() if need > gpus}
+        yield from _too_small(draft, placed, "gpus", f"a rank takes {need} GPUs, too many for", small)
 
 
 def shared_memory_fits(draft: Draft) -> Iterator[Diagnostic]:
@@ -82,6 +75,17 @@ def shared_memory_fits(draft: Draft) -> Iterator[Diagnostic]:
                 f"the lanes that share {listing(over)} need {_gib(taken[node])} on {node}, which has {_gib(have)}",
                 f"The last of them is {placed.placement.lane}, with {_gib(need)}.",
             )
+
+
+def _too_small(draft: Draft, placed: Placed, key: str, what: str, small: dict[str, str]) -> Iterator[Diagnostic]:
+    """Yield the fault of a lane whose `key` is more than the nodes in `small` have."""
+    if small:
+        node, has = next(iter(small.items()))
+        yield draft.at(
+            ("lanes", placed.placement.lane, key),
+            f"{what} {listing(small)} ({node} has {has})",
+            f"The lane is placed at {draft.place(*placed.loc)}.",
+        )
 
 
 def _why_so_many(placed: Placed) -> str:

@@ -27,7 +27,7 @@ def cluster_interface_exists(draft: Draft) -> Iterator[Diagnostic]:
             yield draft.at(
                 ("clusters", name, "interface"),
                 f"clusters.{name}.interface: no interface '{cluster.interface}' on {listing(lacking)}",
-                f"It must be a key of `interfaces` on each node of the cluster. Known there: {listing(known) or 'none'}.",
+                f"It must be a key of `interfaces` on each node of the cluster; there are: {listing(known) or 'none'}.",
                 did_you_mean(cluster.interface, known),
             )
 

@@ -1,10 +1,12 @@
 """How a plain scalar is read: by YAML 1.2, or as written where text belongs."""
+# ruff: noqa: SIM300 - what is expected stands on the left
 
 from pathlib import Path
 
 import pytest
 import yaml
 
+from specs import yaml_tree
 from specs.scalars import is_text, resolve
 from tests.unit.specs.helpers import edited, faults, loaded, messages
 
@@ -96,6 +98,4 @@ def test_args_are_json_and_keep_the_digits_of_numbers(tmp_path: Path) -> None:
 
 
 def test_the_fast_parser_is_used_where_it_is_built() -> None:
-    from specs.yaml_tree import _Parser
-
-    assert yaml.CSafeLoader is _Parser
+    assert yaml.CSafeLoader is yaml_tree._Parser
