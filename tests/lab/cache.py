@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from .config import cache_dir
+from .shell import LabError
 
 
 def source(*modules: ModuleType) -> list[str]:
@@ -24,12 +25,15 @@ def fingerprint(recipe: object) -> str:
 
 
 @contextmanager
-def locked(name: str) -> Iterator[None]:
+def locked(name: str, *, wait: bool = True) -> Iterator[None]:
     """One process at a time: two labs may come up at once."""
     folder = cache_dir() / "locks"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / name).open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError as error:
+            raise LabError(f"{name}: in use by another process") from error
         yield
 
 

@@ -75,7 +75,7 @@ class Lab:
             lab = cls(wanted)
             progress.step(f"{config.name} is already up", lab.mend)
             return lab
-        progress.step("leftovers removed", lambda: remove(config.name))
+        progress.step("whatever had this name removed", lambda: remove(config.name))
         lab = cls(wanted)
         lab._build(images, progress)
         return lab

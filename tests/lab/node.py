@@ -2,13 +2,12 @@
 
 import shlex
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import cgroups, disk, network, procs
+from . import cgroups, daemon, disk, network, procs
 from .config import CLASSIC, NodeConfig
 from .shell import PATH, LabError, run, tail_of, wait_until
 
@@ -229,7 +228,7 @@ class Node:
         return self.is_on
 
     def _docker_starts(self) -> bool:
-        if not self._docker_answers():
+        if not daemon.answers(self.docker_socket):
             if not self._boots() or self._docker_gave_up():
                 raise LabError(f"Docker on {self.name} ended as it started\n{self._last_words()}")
             return False
@@ -242,15 +241,3 @@ class Node:
         except OSError:
             return False
         return since > START_SECONDS and not self._pids("dockerd")
-
-    def _docker_answers(self) -> bool:
-        """Ask the daemon itself, through the node's file system."""
-        request = b"GET /_ping HTTP/1.0\r\nHost: docker\r\n\r\n"
-        with socket.socket(socket.AF_UNIX) as client:
-            client.settimeout(5)
-            try:
-                client.connect(str(self.docker_socket))
-                client.sendall(request)
-                return b" 200 " in client.recv(100)
-            except OSError:
-                return False

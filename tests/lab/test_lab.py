@@ -21,7 +21,7 @@ def ssh(lab: Lab, node: str, command: str, *options: str) -> "subprocess.Complet
 
 def test_up_again_finds_the_same_lab(lab: Lab) -> None:
     before = {name: node.pid for name, node in lab.nodes.items()}
-    again = Lab.up("fleettest", "10.78.0.0/24", 4)
+    again = Lab.up(lab.name, lab.config.subnet, lab.config.nodes)
     assert before == {name: node.pid for name, node in again.nodes.items()}
     assert lab.images == again.images
 
@@ -194,7 +194,7 @@ def test_reset_undoes_every_fault(lab: Lab) -> None:
 
 
 def test_a_second_lab_lives_beside_the_first_and_leaves_nothing(lab: Lab) -> None:
-    second = Lab.up("fleetaside", "10.78.2.0/24", 2, small_disk_mb={"node2": 200})
+    second = Lab.up(beside(lab), free_subnet(), 2, small_disk_mb={"node2": 200})
     try:
         node = second.nodes["node2"]
         node.fill_disk(leave_mb=5)
@@ -206,27 +206,44 @@ def test_a_second_lab_lives_beside_the_first_and_leaves_nothing(lab: Lab) -> Non
         assert ssh(second, "node1", "hostname").stdout.strip() == "node1"
     finally:
         second.down()
-    assert traces("fleetaside") == []
+    assert traces(second.name) == []
     assert all(node.is_on for node in lab.nodes.values())
 
 
 def test_a_taken_subnet_is_refused(lab: Lab) -> None:
-    with pytest.raises(LabError, match=r"fleettest-br has 10\.78\.0\.0/24"):
-        Lab.up("fleettaken", "10.78.0.0/25", 1)
-    Lab.remove("fleettaken")
-    assert traces("fleettaken") == []
+    with pytest.raises(LabError, match=f"{lab.config.bridge} has"):
+        Lab.up(beside(lab), lab.config.subnet, 1)
+    Lab.remove(beside(lab))
+    assert traces(beside(lab)) == []
 
 
 def test_down_and_up_survive_a_half_made_lab(lab: Lab) -> None:
-    half = LabConfig(name="fleethalf", subnet="10.78.3.0/24", nodes=2)
+    half = LabConfig(name=beside(lab), subnet=free_subnet(), nodes=2)
     network.create_bridge(half)
     network.connect(half, half.node(1))
     (half.folder / "node7").mkdir(parents=True)
-    made = Lab.up("fleethalf", "10.78.3.0/24", 1)
+    made = Lab.up(half.name, half.subnet, 1)
     assert ssh(made, "node1", "hostname").stdout.strip() == "node1"
     made.down()
-    Lab.remove("fleethalf")
-    assert traces("fleethalf") == []
+    Lab.remove(half.name)
+    assert traces(half.name) == []
+
+
+def beside(lab: Lab) -> str:
+    """A name for a lab beside this one."""
+    return f"{lab.name[:8]}b2"
+
+
+def free_subnet() -> str:
+    """A subnet that nothing on this machine has."""
+    for third in range(100, 256):
+        config = LabConfig(subnet=f"10.78.{third}.0/24")
+        try:
+            network.require_free(config)
+        except LabError:
+            continue
+        return config.subnet
+    pytest.fail("no free subnet")
 
 
 def traces(name: str) -> list[str]:
