@@ -32,7 +32,7 @@ from reconciler.testing.clock import (
     run_simulated,
 )
 from reconciler.testing.faults import Call, Fault, Operation
-from reconciler.testing.fleet import SimulatedFleet, SimulatedNode
+from reconciler.testing.fleet import ControllerKilled, SimulatedFleet, SimulatedNode
 from reconciler.testing.history import Happening, Overlap, Span, overlaps, spans
 from reconciler.testing.images import SimImage
 from reconciler.testing.llamacpp import llamacpp_behaviour
@@ -42,6 +42,7 @@ __all__ = [
     "EPOCH",
     "Behaviour",
     "Call",
+    "ControllerKilled",
     "DeadlockError",
     "DiesAfterReady",
     "Exits",

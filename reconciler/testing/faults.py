@@ -105,6 +105,19 @@ class Fault:
         """`action` runs right after the effect of the call (or right before it): a reboot, a cut link, a cancel."""
         return cls("action", node, operation, nth, when, action=action, is_late=after)
 
+    @classmethod
+    def kill(
+        cls,
+        node: str | None,
+        operation: Operation | None,
+        nth: int | None = 1,
+        when: Callable[[Call], bool] | None = None,
+        *,
+        after: bool = True,
+    ) -> "Fault":
+        """The controller dies right after the effect of the call (or right before it): see `kill_controller`."""
+        return cls.do(node, operation, lambda fleet: fleet.kill_controller(), nth, when, after=after)
+
     def fits(self, call: Call) -> bool:
         """Whether it is about this call, leaving the count aside."""
         if self.node not in {None, call.node} or self.operation not in {None, call.operation}:

@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable, Sequence
+from typing import Never
 
 from reconciler.core.desired import ImagePin
 from reconciler.core.observed import Source, SourceUnknown, Unknown, UnknownKind
@@ -17,6 +18,10 @@ from reconciler.testing.network import Network
 from reconciler.testing.node import SimNode, SimNodeConfig
 from reconciler.testing.registry import SimRegistry
 from reconciler.testing.world import World
+
+
+class ControllerKilled(SystemExit):
+    """The controller was killed, as by SIGKILL: no call of its loop has any effect from now on."""
 
 
 class SimulatedNode:
@@ -52,6 +57,7 @@ class SimulatedFleet:
         self._dice = {name: random.Random(f"{seed} {name}") for name in self._nodes}  # noqa: S311 - repeatable on purpose
         self._faults = Faults()
         self._sessions: dict[str, SimulatedNode] = {}
+        self._dead_loop: asyncio.AbstractEventLoop | None = None
         self.registry = SimRegistry(self._images)
         self.sources = SimSources(self)
         for node in self._nodes.values():
@@ -135,6 +141,16 @@ class SimulatedFleet:
         """Forget the injected faults; the nodes stay as they are."""
         self._faults.clear()
 
+    def kill_controller(self) -> Never:
+        """End the running loop by `ControllerKilled`. The nodes live on, for the next `run_simulated`.
+
+        What the code under test does while it is torn down reaches no node; a store it writes to is its own affair.
+        """
+        self._dead_loop = asyncio.get_running_loop()
+        for node in self._nodes.values():
+            node.drop_sessions()
+        raise ControllerKilled
+
     def after(self, delay_s: float, action: Callable[["SimulatedFleet"], None]) -> None:
         """Let `action` happen `delay_s` virtual seconds from now."""
         self._world.sync()
@@ -162,6 +178,8 @@ class SimulatedFleet:
 
     def begin(self, node: str, operation: Operation, ref: str) -> tuple[Fault, ...]:
         """Log a call; the faults that strike at it."""
+        if self._dead_loop is asyncio.get_running_loop():
+            raise NodeUnknownError(Unknown(node, UnknownKind.LOST, "the controller is dead"))
         self._world.sync()
         call = Call(self._world.now_s, node, operation, ref, operation in MUTATING)
         self.calls.append(call)

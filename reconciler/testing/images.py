@@ -63,4 +63,9 @@ class SimImage:
         by_content = store == "containerd"
         image_id = self.digest if by_content else sha256(f"config {self.digest} {platform}")
         digests = (self.digest,) if attached or by_content else ()
-        return LocalImage(image_id, digests, (self.reference,) if attached else (), usable)
+        return LocalImage(image_id, digests, (self._tag,) if attached else (), usable)
+
+    @property
+    def _tag(self) -> str:
+        """The tag that keeps it from being pruned."""
+        return f"{self.reference.partition('@')[0]}:sha-{self.digest.removeprefix('sha256:')[:12]}"

@@ -24,8 +24,8 @@ T = TypeVar("T")
 CALL_S = 20.0
 """Deadline of an ordinary call, as with real nodes."""
 
-KEEPALIVE_S = 45.0
-"""A session over a silent link is given up after so long."""
+KEEPALIVE_S = 20.0
+"""A session over a silent link is given up after so long, as with real nodes."""
 
 TICK_S = 1.0
 """What the world does by itself is seen at once, what a test does to it within this time."""
@@ -118,6 +118,7 @@ class Line:
         self._require_session()
         while not self.node.is_linked:
             if self.world.now_s - since_s >= KEEPALIVE_S:
+                self.node.drop_sessions()
                 raise NodeError(ErrorKind.LOST, f"{self.node.name} has been silent for {KEEPALIVE_S:g} s")
             await self.tick()
             self._require_session()

@@ -36,7 +36,7 @@ class SimRegistry:
             raise NodeError(ErrorKind.NOT_FOUND, f"manifest unknown: {pin.reference}")
         size = image.bytes_for(platform)
         if size is None:
-            raise NodeError(ErrorKind.NOT_FOUND, f"no matching manifest for {platform}: {pin.reference}")
+            raise NodeError(ErrorKind.REFUSED, f"{pin.reference} is not built for {platform}")
         return size
 
     def _find(self, pin: ImagePin) -> SimImage | None:
