@@ -70,6 +70,8 @@ def plan(
     if out is not None:
         out.write_text(plan_json(made) + "\n", encoding="utf-8")
     say(rendered(fleet, made, Format.JSON if as_json else output, time.monotonic() - began_s))
+    if output is Format.TEXT and not as_json and made.steps and not made.refusals:
+        say("Run `fleet apply` to carry it out.\n")
     raise typer.Exit(plan_exit(made, changes_count=detailed_exitcode))
 
 

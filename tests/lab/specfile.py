@@ -9,6 +9,8 @@ from pathlib import Path
 
 import yaml
 
+from .lab import Lab
+
 QUESTION = "What is the capital of France?"
 PAIR_AND_SOLO = (("pair", "pair-a"), ("solo", "single-3"))
 QUAD = (("quad", "quad"),)
@@ -24,6 +26,18 @@ class Inventory:
     identity_file: str | None
     platform: str = "linux/amd64"
     model: str = "/srv/models/good.gguf"
+    user: str = "root"
+
+
+def for_lab(lab: Lab, user: str = "root") -> Inventory:
+    """What a spec needs to know of a lab that is up. `user`: who logs in on the nodes."""
+    return Inventory(
+        nodes={name: node.address for name, node in lab.nodes.items()},
+        host_keys={name: node.host_key for name, node in lab.nodes.items()},
+        image=lab.images["llamacpp"],
+        identity_file=str(lab.identity_file),
+        user=user,
+    )
 
 
 def inventory_text(inventory: Inventory) -> str:
@@ -44,7 +58,7 @@ def inventory_text(inventory: Inventory) -> str:
 
 def _node(inventory: Inventory, name: str) -> dict[str, object]:
     address = inventory.nodes[name]
-    ssh: dict[str, object] = {"host": address, "user": "root"}
+    ssh: dict[str, object] = {"host": address, "user": inventory.user}
     if inventory.identity_file:
         ssh["identity_file"] = inventory.identity_file
     if inventory.host_keys.get(name):
