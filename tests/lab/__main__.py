@@ -4,8 +4,9 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
-from . import packages
+from . import packages, specfile
 from .config import cache_dir
 from .lab import Lab
 from .node import Node
@@ -38,6 +39,7 @@ def parser() -> argparse.ArgumentParser:
     up = verb(verbs, "up", "have the lab: made, mended or already there", act_up)
     up.add_argument("--subnet", default="10.77.0.0/24")
     up.add_argument("--nodes", type=int, default=4)
+    up.add_argument("--spec", type=Path, metavar="FOLDER", help="write a spec for this lab there")
     up.add_argument("--small-disk", action="append", default=[], metavar="NODE=MB", help="a small Docker disk")
     verb(verbs, "down", "take it away, whole", act_down)
     verb(verbs, "status", "what is on and what is off", act_status)
@@ -64,6 +66,9 @@ def act_up(options: argparse.Namespace) -> int:
     disks = {node: int(size) for node, _, size in (word.partition("=") for word in options.small_disk)}
     progress = Progress()
     lab = Lab.up(options.name, options.subnet, options.nodes, small_disk_mb=disks, progress=progress)
+    if options.spec is not None:
+        main_file = specfile.write(options.spec, specfile.for_lab(lab), specfile.PAIR_AND_SOLO)
+        progress.say(f"a spec for it is {main_file}: try `fleet plan --file {main_file}`")
     progress.say(f"{lab.name} is up: {lab.folder}/lab.json says what is where; ssh -F {lab.ssh_config} node1")
     return 0
 
