@@ -5,6 +5,7 @@ import functools
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from reconciler.cli.main import run
 from reconciler.cli.wiring import Wiring
@@ -18,7 +19,7 @@ SEED = 7
 
 def _four_nodes() -> list[SimNodeConfig]:
     """As the lab has them: two of each image store."""
-    stores = ("classic", "classic", "containerd", "containerd")
+    stores: tuple[Literal["classic", "containerd"], ...] = ("classic", "classic", "containerd", "containerd")
     return [
         replace(config, name=f"node{number}", store=store)
         for number, (config, store) in enumerate(zip(sim_nodes(4), stores, strict=True), 1)

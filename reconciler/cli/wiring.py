@@ -103,7 +103,7 @@ def stop_on_signals() -> asyncio.Event:
 
 
 def commit_of(path: Path) -> str | None:
-    """The commit of the spec's folder, when git knows one and the spec in it is not edited."""
+    """The commit the spec is of, when git tracks it and nothing in its folder is edited."""
     import subprocess
 
     def git(*words: str) -> str | None:
@@ -117,5 +117,6 @@ def commit_of(path: Path) -> str | None:
 
     if not any((folder / ".git").exists() for folder in path.resolve().parents):
         return None
-    head = git("rev-parse", "HEAD")
-    return None if head is None or git("status", "--porcelain", "--", ".") else head
+    if git("ls-files", "--error-unmatch", "--", path.name) is None or git("status", "--porcelain", "--", "."):
+        return None
+    return git("rev-parse", "HEAD")
