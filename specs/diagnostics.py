@@ -7,6 +7,8 @@ from pathlib import Path
 
 from pydantic_core import PydanticCustomError
 
+MAX_TEXT = 1000  # characters of a summary, detail or hint
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
@@ -36,8 +38,8 @@ class Diagnostic:
 
     @classmethod
     def at(cls, place: Place, summary: str, detail: str = "", hint: str = "") -> "Diagnostic":
-        """Return the diagnostic of a fault at `place`."""
-        return cls(place.path, place.line, place.column, summary, detail, hint)
+        """Return the diagnostic of a fault at `place`, with each text made fit for a terminal."""
+        return cls(place.path, place.line, place.column, _shown(summary, keep=""), _shown(detail), _shown(hint))
 
     @property
     def place(self) -> Place:
@@ -58,6 +60,13 @@ class Diagnostic:
     def __str__(self) -> str:
         notes = [line for note in (self.detail, self.hint) for line in note.splitlines()]
         return "\n    ".join([f"{self.place}: {self.summary}", *notes])
+
+
+def _shown(text: str, keep: str = "\n") -> str:
+    """Return a text that may repeat what a user wrote: cut, and with control characters spelled out."""
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() or c in keep else ascii(c)[1:-1] for c in text[:MAX_TEXT])
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}..."
 
 
 class SpecErrors(Exception):  # noqa: N818 - it carries many errors

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from specs import Diagnostic, SpecErrors
-from specs.diagnostics import did_you_mean, listing
+from specs.diagnostics import MAX_TEXT, Place, did_you_mean, listing
 
 FULL = Diagnostic(Path("fleet.yaml"), 3, 7, "what", "why\nand why", "did you mean 'x'?")
 
@@ -44,3 +44,12 @@ def test_only_a_close_name_is_suggested() -> None:
 
 def test_a_long_list_is_cut() -> None:
     assert "a, b, and 1 more" == listing("cab", limit=2)
+
+
+def test_what_a_user_wrote_cannot_steer_the_terminal() -> None:
+    shown = Diagnostic.at(Place(Path("a")), "key '\x1b[31m\n'", "one\ntwo\x07")
+    assert (r"key '\x1b[31m\n'", "one\ntwo\\x07") == (shown.summary, shown.detail)
+
+
+def test_what_a_user_wrote_cannot_flood_the_terminal() -> None:
+    assert "x" * MAX_TEXT + "..." == Diagnostic.at(Place(Path("a")), "x" * 10**6).summary
