@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reconciler.cli.wiring import DEFAULT_DEADLINE_S, DEFAULT_SPEC, Deadline, SpecFile, load, run, say, with_fleet
+from reconciler.cli.wiring import (
+    DEFAULT_DEADLINE_S,
+    DEFAULT_SPEC,
+    Deadline,
+    SpecFile,
+    load,
+    run,
+    say,
+    with_fleet,
+    write_whole,
+)
 
 if TYPE_CHECKING:
     from reconciler.core.drift import Finding
@@ -54,7 +64,7 @@ def drift(
     if out is None:
         say(report)
     else:
-        out.write_text(report, encoding="utf-8")
+        write_whole(out, report)
     raise typer.Exit(_exit(observed, found))
 
 

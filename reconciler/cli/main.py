@@ -1,17 +1,18 @@
 """The entry point: runs the app and turns every kind of failure into a message and an exit code."""
 
-import os
+import io
 import sys
 from collections.abc import Sequence
 
 import typer
 
-from reconciler.cli.wiring import Wiring
+from reconciler.cli.wiring import Wiring, mute
 from reconciler.core.outcome import Exit
 
 
 def main(args: Sequence[str] | None = None, wiring: Wiring | None = None) -> None:
     """Run one command and exit with its code. `args` default to the process's own."""
+    _print_whatever_the_locale()
     sys.exit(run(sys.argv[1:] if args is None else args, wiring or Wiring()))
 
 
@@ -27,11 +28,17 @@ def run(args: Sequence[str], wiring: Wiring) -> int:
         _say("interrupted")
         return Exit.INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the exit flush is quiet, too
+        mute()  # so that the exit flush is quiet, too
         return Exit.ERROR
     except _known_errors() as error:
         return _say(_told(error))
     return int(code or 0)
+
+
+def _print_whatever_the_locale() -> None:
+    """What an ASCII terminal or pipe cannot show becomes a question mark: no run dies of a dot in its output."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
 
 
 def _known_errors() -> tuple[type[Exception], ...]:

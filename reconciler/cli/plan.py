@@ -19,6 +19,7 @@ from reconciler.cli.wiring import (
     say,
     warn,
     with_fleet,
+    write_whole,
 )
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def plan(
     observed = run(context, with_fleet(fleet, look))
     made = fleet.plan(observed, commit=commit_of(file))
     if out is not None:
-        out.write_text(plan_json(made) + "\n", encoding="utf-8")
+        write_whole(out, plan_json(made) + "\n")
     say(rendered(fleet, made, Format.JSON if as_json else output, time.monotonic() - began_s))
     if output is Format.TEXT and not as_json and made.steps and not made.refusals:
         say("Run `fleet apply` to carry it out.\n")

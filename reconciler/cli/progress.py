@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from reconciler.cli.wiring import mute
 from reconciler.core.events import Event, StepEnded, StepProgress, StepStarted
 from reconciler.views.event_text import event_lines, step_words
 
@@ -21,9 +22,12 @@ def reporter(*, quiet: bool) -> Iterator[Callable[[Event], None]]:
 
 
 def _plain(event: Event) -> None:
-    for line in event_lines(event):
-        sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+    try:
+        for line in event_lines(event):
+            sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+    except OSError:  # a reader that went away or a full disk is no reason to leave a lane half booted
+        mute()
 
 
 @contextmanager

@@ -78,6 +78,24 @@ def say_json(value: object) -> None:
     say(json.dumps(jsonable(value), indent=2, ensure_ascii=False) + "\n")
 
 
+def mute() -> None:
+    """Write standard output to nowhere from now on: its reader is gone."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file whole or not at all: whoever reads it meanwhile sees the old one."""
+    if path.is_symlink() or (path.exists() and not path.is_file()):  # /dev/stdout, a pipe: written as it is
+        path.write_text(text, encoding="utf-8")
+        return
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        fresh.write_text(text, encoding="utf-8")
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
 def warn(text: str) -> None:
     """Print to standard error, so that outputs stay clean."""
     sys.stderr.write(f"fleet: {text}\n")
@@ -102,8 +120,11 @@ def stop_on_signals() -> asyncio.Event:
     return stop
 
 
+CHANGES = ("status", "--porcelain", "--", ".", ":(exclude).fleet")
+
+
 def commit_of(path: Path) -> str | None:
-    """The commit the spec is of, when git tracks it and nothing in its folder is edited."""
+    """The commit the spec is of, when git tracks it and nothing in its folder but the state is edited."""
     import subprocess
 
     def git(*words: str) -> str | None:
@@ -117,6 +138,6 @@ def commit_of(path: Path) -> str | None:
 
     if not any((folder / ".git").exists() for folder in path.resolve().parents):
         return None
-    if git("ls-files", "--error-unmatch", "--", path.name) is None or git("status", "--porcelain", "--", "."):
+    if git("ls-files", "--error-unmatch", "--", path.name) is None or git(*CHANGES):
         return None
     return git("rev-parse", "HEAD")
