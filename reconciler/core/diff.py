@@ -75,11 +75,15 @@ def _env(wanted: ContainerSpec, found: Container) -> Iterator[FieldChange]:
     for key in sorted({*asked, *(key for key in declared if key in live)}):
         before, after = live.get(key), asked.get(key)
         if before != after:
-            yield FieldChange(f"env.{key}", _env_text(before), _env_text(after))
+            is_secret = isinstance(before, SecretRef) or isinstance(after, SecretRef)
+            yield FieldChange(f"env.{key}", *(_env_text(value, is_secret=is_secret) for value in (before, after)))
 
 
-def _env_text(value: EnvValue | None) -> str | None:
-    return f"secret {value.secret}" if isinstance(value, SecretRef) else value
+def _env_text(value: EnvValue | None, *, is_secret: bool) -> str | None:
+    """A plain value on one side of a secret is as a rule the secret itself, written out: it is not shown."""
+    if isinstance(value, SecretRef):
+        return f"secret {value.secret}"
+    return "a value, not shown" if is_secret and value is not None else value
 
 
 def _mounts(wanted: tuple[Mount, ...], found: tuple[Mount, ...]) -> Iterator[FieldChange]:
