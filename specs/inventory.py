@@ -7,8 +7,6 @@ from pydantic import AfterValidator, Field, Strict
 
 from specs.diagnostics import refuse
 from specs.fields import (
-    PLACEHOLDER,
-    AbsolutePath,
     Address,
     Endpoint,
     Hca,
@@ -21,6 +19,7 @@ from specs.fields import (
     ProxyJump,
     User,
 )
+from specs.paths import PLACEHOLDER, AbsolutePath
 from specs.quantities import ByteSize
 from specs.records import Record
 

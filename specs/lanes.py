@@ -7,22 +7,20 @@ from pydantic import Discriminator, Field, JsonValue, Strict, Tag, model_validat
 
 from specs.diagnostics import refuse
 from specs.fields import (
-    AbsolutePath,
     ArgName,
     Device,
     EnvName,
     Expression,
     Line,
     Name,
-    NodePath,
     Port,
-    RelativePath,
     SecretReference,
     Sha256,
     Text,
 )
 from specs.images import ImageRef
 from specs.inventory import NodeNames
+from specs.paths import AbsolutePath, NodePath, RelativePath
 from specs.quantities import ByteSize, Duration, PositiveDuration
 from specs.records import Record
 

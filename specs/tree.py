@@ -16,7 +16,7 @@ class Scalar:
     place: Place
     text: str
     plain: bool
-    size: int = 1  # values it stands for, aliases written out
+    size: int = 1  # keys and values it stands for, aliases written out
     height: int = 0  # levels of nesting below it
 
 

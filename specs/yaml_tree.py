@@ -15,7 +15,7 @@ from specs.source import Unusable, read_text
 from specs.tree import Entry, Mapping, Scalar, Sequence, Tree
 
 MAX_DEPTH = 64
-MAX_VALUES = 250_000  # of all files, aliases written out: a fleet of several thousand nodes
+MAX_VALUES = 500_000  # keys and values of all files, aliases written out: a fleet of many thousand nodes
 
 # libyaml's parser is about ten times faster; both yield the same events.
 _Parser: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -142,6 +142,7 @@ class _Build:
             frame.tree.items.append(tree)
         elif frame.key is None:
             frame.key = (tree.place, self._key(frame.tree, tree))
+            frame.tree.size += tree.size
             return
         else:
             place, key = frame.key
@@ -189,7 +190,7 @@ class _Build:
     def _spend(self, place: Place, values: int) -> None:
         self.reader.values_left -= values
         if self.reader.values_left < 0:
-            detail = f"A spec has at most {MAX_VALUES} values, each alias counted as what it repeats."
+            detail = f"A spec has at most {MAX_VALUES} keys and values, each alias counted as what it repeats."
             raise _fatal(place, "the spec is too large", detail)
 
     def _place(self, event: yaml.Event) -> Place:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from specs.diagnostics import Diagnostic, did_you_mean, listing
 from specs.draft import Draft, Placed
-from specs.fields import placeholders
+from specs.paths import placeholders
 from specs.tree import Loc
 
 MAX_GUESSES = 50

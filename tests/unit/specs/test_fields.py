@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from specs import fields
+from specs import fields, paths
 
 
 def _key(kind: str) -> str:
@@ -32,9 +32,9 @@ ACCEPTED: list[tuple[str, Any, str, str]] = [
     ("Device", fields.Device, "/dev/infiniband", "/dev/infiniband"),
     ("Device in the container", fields.Device, "/dev/a:/dev/b:rwm", "/dev/a:/dev/b:rwm"),
     ("Device by CDI", fields.Device, "nvidia.com/gpu=all", "nvidia.com/gpu=all"),
-    ("NodePath", fields.NodePath, "{paths.models}/x", "{paths.models}/x"),
-    ("AbsolutePath", fields.AbsolutePath, "/a..b/c", "/a..b/c"),
-    ("RelativePath", fields.RelativePath, "config.json", "config.json"),
+    ("NodePath", paths.NodePath, "{paths.models}/x", "{paths.models}/x"),
+    ("AbsolutePath", paths.AbsolutePath, "/a..b/c", "/a..b/c"),
+    ("RelativePath", paths.RelativePath, "config.json", "config.json"),
     ("Address is made canonical", fields.Address, "2001:DB8::0:1", "2001:db8::1"),
     ("Endpoint", fields.Endpoint, "http://127.0.0.1:5000/", "http://127.0.0.1:5000"),
     ("HostKey loses its comment", fields.HostKey, f"{KEY} root@dgx1", KEY),
@@ -55,9 +55,9 @@ REFUSED: list[tuple[Any, list[str]]] = [
     (fields.KernelInterface, ["", "a b", "a/b", "a" * 16, "-a"]),
     (fields.Hca, ["", "a b", "a,,b", "a:x"]),
     (fields.Device, ["", "dev/x", "/dev/a:b c", "nvidia.com/gpu"]),
-    (fields.NodePath, ["", "x", "{paths.Models}/x", "{path.models}", "/a/{x}", "/a/../b", "{paths.models}/..", "~/x"]),
-    (fields.AbsolutePath, ["", "x", "/../x", "~"]),
-    (fields.RelativePath, ["", "/x", "../x", "a/../b"]),
+    (paths.NodePath, ["", "x", "{paths.Models}/x", "{path.models}", "/a/{x}", "/a/../b", "{paths.models}/..", "~/x"]),
+    (paths.AbsolutePath, ["", "x", "/../x", "~"]),
+    (paths.RelativePath, ["", "/x", "../x", "a/../b"]),
     (fields.Address, ["", "10.0.0.1/24", "10.0.0.256", "host", "10.0.0.01"]),
     (
         fields.Endpoint,
@@ -92,4 +92,4 @@ def test_what_may_be_a_secret_is_never_repeated(kind: Any, text: str) -> None:
 
 
 def test_placeholders_are_found_in_order() -> None:
-    assert ("models", "cache.2") == fields.placeholders("{paths.models}/a/{paths.cache.2}/{x}")
+    assert ("models", "cache.2") == paths.placeholders("{paths.models}/a/{paths.cache.2}/{x}")

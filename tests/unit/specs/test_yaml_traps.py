@@ -106,8 +106,8 @@ def test_aliases_that_explode_are_refused_quickly(tmp_path: Path) -> None:
     rows = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     rows += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 30)]
     (line,) = [row for row in faults(tmp_path, "\n".join(rows)) if "too large" in row]
-    assert "6:15: the spec is too large" == line
-    assert f"A spec has at most {MAX_VALUES} values" in messages(tmp_path, "\n".join(rows))
+    assert "6:25: the spec is too large" == line
+    assert f"A spec has at most {MAX_VALUES} keys and values" in messages(tmp_path, "\n".join(rows))
 
 
 def test_aliases_that_build_depth_are_refused(tmp_path: Path) -> None:

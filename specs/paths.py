@@ -1,0 +1,60 @@
+"""Paths on nodes and in containers, and the placeholders they may hold."""
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, WithJsonSchema
+
+from specs.diagnostics import refuse
+
+PLACEHOLDER = re.compile(r"\{paths\.([a-z0-9][a-z0-9._-]*)\}")
+
+_STRING = {"type": "string"}
+
+
+def placeholders(text: str) -> tuple[str, ...]:
+    """Return the names of the node paths that a text refers to as `{paths.NAME}`, in order."""
+    return tuple(PLACEHOLDER.findall(text))
+
+
+def _node_path(text: str) -> str:
+    bare = PLACEHOLDER.sub("", text)
+    if "{" in bare or "}" in bare:
+        raise refuse(
+            f"'{text[:80]}' holds a placeholder that is not known",
+            "The only placeholder in a path is {paths.NAME}, a path of the node.",
+        )
+    if not text.startswith("/") and not PLACEHOLDER.match(text):
+        raise refuse(
+            f"'{text[:80]}' is not an absolute path",
+            "A path on a node starts with / or with {paths.NAME}, a path of the node.",
+        )
+    return _no_parent(text)
+
+
+def _absolute(text: str) -> str:
+    if not text.startswith("/"):
+        raise refuse(f"'{text[:80]}' is not an absolute path", "It is a path on the node or in the container.")
+    return _no_parent(text)
+
+
+def _relative(text: str) -> str:
+    if not text or text.startswith("/"):
+        raise refuse(f"'{text[:80]}' is not a relative path", "It names a file below the model's folder.")
+    return _no_parent(text)
+
+
+def _no_parent(text: str) -> str:
+    if ".." in text.split("/"):
+        raise refuse(f"'{text[:80]}' holds '..'", "The place a path means must be plain to see.", "write it out")
+    return text
+
+
+NodePath = Annotated[str, AfterValidator(_node_path), WithJsonSchema({**_STRING, "pattern": r"^(/|\{paths\.)"})]
+"""An absolute path on a node, which may start with or hold {paths.NAME}."""
+
+AbsolutePath = Annotated[str, AfterValidator(_absolute), WithJsonSchema({**_STRING, "pattern": "^/"})]
+"""An absolute POSIX path without '..'."""
+
+RelativePath = Annotated[str, AfterValidator(_relative), WithJsonSchema({**_STRING, "pattern": "^[^/]"})]
+"""A relative POSIX path without '..'."""
