@@ -53,6 +53,8 @@ def _check(errors: SpecErrors, path: Path, data: bytes) -> None:
         json.dumps(d.to_dict())
 
 
+# No deadline on an example: a busy machine makes no property false.
+@settings(deadline=None)
 @given(st.text())
 @example("\ufeff")
 @example("%")
@@ -62,18 +64,19 @@ def test_any_text_is_a_spec_or_faults(text: str) -> None:
     _outcome(text.encode("utf-8", "surrogatepass"))
 
 
+@settings(deadline=None)
 @given(st.binary())
 def test_any_bytes_are_a_spec_or_faults(data: bytes) -> None:
     _outcome(data)
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_any_mix_of_the_pieces_of_a_spec_is_a_spec_or_faults(text: str) -> None:
     _outcome(text.encode())
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(st.integers(0, len(VALID)), st.integers(0, 20), st.sampled_from(PIECES))
 def test_any_edit_of_a_valid_spec_is_a_spec_or_faults(at: int, cut: int, piece: str) -> None:
     _outcome((VALID[:at] + piece + VALID[at + cut :]).encode())
@@ -92,7 +95,7 @@ PARSED: Any = yaml.safe_load(VALID)
 LOCATIONS = _leaves(PARSED)[1:]
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(st.sampled_from(LOCATIONS), VALUES)
 def test_any_value_anywhere_is_a_spec_or_faults(loc: tuple[Any, ...], value: Any) -> None:
     data = json.loads(json.dumps(PARSED))
@@ -111,7 +114,7 @@ def _shuffled(data: Any, source: random.Random) -> Any:
     return [_shuffled(item, source) for item in data] if isinstance(data, list | tuple) else data
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_the_order_of_keys_changes_nothing(source: random.Random) -> None:
     text = json.dumps(_shuffled(PARSED, source))
@@ -133,6 +136,7 @@ PLAIN = st.text(st.sampled_from("abcxyzYESNOonftrue0123456789._+-/=~:"), min_siz
 )
 
 
+@settings(deadline=None)
 @given(PLAIN)
 @example("010")
 @example("1e3")
@@ -145,6 +149,7 @@ def test_env_keeps_any_plain_scalar_as_written(text: str) -> None:
     assert {"k": text} == to_data(_tree(f"k: {text}\n"), {"*": Mode.TEXT}, [])
 
 
+@settings(deadline=None)
 @given(PLAIN)
 def test_an_argument_prints_as_it_was_written_or_is_a_value_of_its_own(text: str) -> None:
     found: list[Any] = []
@@ -154,7 +159,7 @@ def test_an_argument_prints_as_it_was_written_or_is_a_value_of_its_own(text: str
     assert found or isinstance(value, bool | int) or str(value) == text
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=20))
 def test_env_keeps_any_quoted_text(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
