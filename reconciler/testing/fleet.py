@@ -71,8 +71,8 @@ class SimulatedFleet:
     async def connect(self, node: str, deadline_s: float) -> SimulatedNode:
         """An open session. Raises `NodeUnknownError`."""
         faults = self.begin(node, "connect", "")
-        open_one = self._sessions.get(node)
-        if open_one is not None and not open_one.line.is_lost and not faults:
+        open_one = self._open(node)
+        if open_one is not None and not faults:
             return open_one
         try:
             async with asyncio.timeout(deadline_s):
@@ -98,10 +98,18 @@ class SimulatedFleet:
             raise NodeUnknownError(node.denial)
         if not node.is_on:
             raise NodeUnknownError(Unknown(name, UnknownKind.REFUSED, f"{name} refuses connections"))
-        line = Line(self, node, self._world, node.session_epoch, self._dice[name])
-        self._sessions[name] = SimulatedNode(line, self._network, self.registry)
+        session = self._open(name) or self._new_session(node)
         self._strike(faults, is_late=True)
-        return self._sessions[name]
+        return session
+
+    def _open(self, node: str) -> SimulatedNode | None:
+        session = self._sessions.get(node)
+        return None if session is None or session.line.is_lost else session
+
+    def _new_session(self, node: SimNode) -> SimulatedNode:
+        line = Line(self, node, self._world, node.session_epoch, self._dice[node.name])
+        self._sessions[node.name] = SimulatedNode(line, self._network, self.registry)
+        return self._sessions[node.name]
 
     def _strike(self, faults: tuple[Fault, ...], *, is_late: bool) -> None:
         for fault in faults:

@@ -1,0 +1,62 @@
+"""What the contract's containers run: a command line for real nodes, and what it comes to in the simulation."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from reconciler.core.desired import ContainerSpec
+from reconciler.testing import Behaviour, Exits, HangsOnGeneration, Listens, Moment, llamacpp_behaviour
+
+Argv = tuple[str, ...]
+
+WEB_PORT, HANGING_PORT, CLOSED_PORT, ENGINE_PORT = 8123, 8124, 8125, 8126
+
+
+def shell(script: str) -> Argv:
+    return ("sh", "-c", script)
+
+
+SLEEPER = shell("trap 'exit 0' TERM; while :; do sleep 0.1; done")
+"""Ends by itself, with 0, when it is asked to."""
+
+STUBBORN = shell("trap '' TERM; while :; do sleep 0.1; done")
+"""Ends only when it is killed."""
+
+CRASHER = shell("echo one; echo two; echo boom; exit 3")
+
+TALKER = shell("echo first; sleep 1; echo second; sleep 1; echo last")
+
+WEB = shell(f"mkdir /w && cd /w && exec busybox httpd -f -p 127.0.0.1:{WEB_PORT}")
+"""Answers 404 to everything."""
+
+HANGER = shell(f"sleep 100 | busybox nc -l -p {HANGING_PORT}")
+"""Takes a connection, and never answers."""
+
+ENGINE = (
+    "llama-server",
+    *("--model", "/models/good.gguf", "--alias", "tiny", "--host", "0.0.0.0", "--port", str(ENGINE_PORT)),
+)
+
+
+@dataclass(frozen=True)
+class Talks(Behaviour):
+    """The simulated TALKER."""
+
+    def moments(self) -> Iterator[Moment]:
+        for second, text in enumerate(("first", "second", "last")):
+            yield Moment(second, "log", text)
+        yield Moment(2.0, "exit")
+
+
+SIMULATED: dict[Argv, Behaviour] = {
+    SLEEPER: Behaviour(stop_s=0.1),
+    STUBBORN: Behaviour(stop_s=None),
+    CRASHER: Exits(after_s=0.0, code=3, lines=("one", "two", "boom")),
+    TALKER: Talks(),
+    WEB: Listens((WEB_PORT,)),
+    HANGER: HangsOnGeneration("hanger", HANGING_PORT, boot_s=0.0),
+}
+
+
+def behave(spec: ContainerSpec) -> Behaviour:
+    """What the simulation makes of a container of the contract."""
+    return SIMULATED.get(spec.command) or llamacpp_behaviour(spec)

@@ -1,0 +1,62 @@
+"""The contract's simulated subject."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from reconciler.core.observed import UnknownKind
+from reconciler.nodes.protocols import Fleet
+from reconciler.testing import SimImage, SimulatedFleet, run_simulated, sim_nodes
+from tests.contract.programs import behave
+from tests.contract.subject import MODELS, NOWHERE, Trouble
+
+TINY = SimImage.named("registry.lab/tiny", behave)
+ENGINE = SimImage.named("registry.lab/llamacpp")
+FOREIGN = SimImage.named("registry.lab/foreign")
+MISSING = SimImage.named("registry.lab/nothing")
+NODES = {"classic": "n1", "containerd": "n2"}
+
+
+class SimulatedSubject:
+    """One node of a simulated fleet."""
+
+    def __init__(self, store: str) -> None:
+        foreign = SimImage(FOREIGN.reference, FOREIGN.digest, (("linux/arm64", 1000),))
+        self._fleet = SimulatedFleet(sim_nodes(2), [TINY, ENGINE, foreign], seed=11)
+        self.name = NODES[store]
+        self.store = store
+        self.image, self.engine_image, self.foreign_image, self.missing = TINY.pin, ENGINE.pin, FOREIGN.pin, MISSING.pin
+        self._node = self._fleet.node(self.name)
+        self._node.missing_paths.add(NOWHERE)
+        self.platform = self._node.config.platform
+        self.address = self._node.config.address
+        assert MODELS not in self._node.missing_paths
+
+    def play(self, check: Callable[[Fleet], Coroutine[Any, Any, None]]) -> None:
+        async def main() -> None:
+            await check(self._fleet)
+            await self._fleet.close()
+
+        run_simulated(main(), seed=11)
+
+    def forget_images(self) -> None:
+        for digest in (TINY.digest, ENGINE.digest):
+            self._node.remove_image(digest)
+
+    def trouble(self, what: Trouble) -> None:
+        node = self._node
+        if what == "link cut":
+            node.cut_link()
+        elif what == "power off":
+            node.power_off()
+        elif what == "docker down":
+            node.stop_docker()
+        elif what == "host key changed":
+            node.deny(UnknownKind.HOST_KEY_CHANGED)
+        else:
+            node.drop_sessions()
+
+    def mend(self) -> None:
+        self._node.mend_link()
+        self._node.power_on()
+        self._node.start_docker()
+        self._node.admit()
