@@ -40,6 +40,9 @@ from reconciler.version import TOOL
 OBSERVE_S = 10.0
 """Default deadline of reading one node."""
 
+STATE_FOLDER = ".fleet"
+
+OpenStore = Callable[[Path], state.Store]
 Connect = Callable[[specs.Spec], protocols.Fleet]
 
 
@@ -65,17 +68,24 @@ def over_ssh(spec: specs.Spec) -> protocols.Fleet:
 class Fleet:
     """One fleet: its spec, what it desires, and the way to its nodes."""
 
-    def __init__(self, spec: specs.Spec, desired: Desired, nodes: protocols.Fleet, folder: Path) -> None:
+    def __init__(
+        self, spec: specs.Spec, desired: Desired, nodes: protocols.Fleet, open_store: OpenStore = state.open_store
+    ) -> None:
         self.spec = spec
         self.desired = desired
         self.nodes = nodes
-        self.folder = folder
+        self.folder = spec.root / STATE_FOLDER
+        self._open_store = open_store
 
     @classmethod
-    def load(cls, path: Path, connect: Connect = over_ssh) -> Self:
-        """Read and check the spec; nothing is contacted yet. Raises `specs.SpecErrors`."""
+    def load(cls, path: Path, connect: Connect = over_ssh, open_store: OpenStore = state.open_store) -> Self:
+        """Read and check the spec; nothing is contacted yet. Raises `specs.SpecErrors`.
+
+        `connect` and `open_store` say what the nodes are and where the journal is kept: over SSH, and in a folder
+        `.fleet` beside the spec.
+        """
         spec = specs.load(path)
-        return cls(spec, desired_fleet(spec), connect(spec), spec.root / ".fleet")
+        return cls(spec, desired_fleet(spec), connect(spec), open_store)
 
     async def __aenter__(self) -> Self:
         return self
@@ -87,7 +97,7 @@ class Fleet:
 
     def without(self, lanes: frozenset[str]) -> "Fleet":
         """The same fleet with these lanes placed nowhere; it shares the sessions with the nodes."""
-        return Fleet(self.spec, self.desired.without(lanes), self.nodes, self.folder)
+        return Fleet(self.spec, self.desired.without(lanes), self.nodes, self._open_store)
 
     async def observe(self, deadline_s: float = OBSERVE_S) -> Observed:
         """Read all nodes at once, with a deadline on each. An unreachable node is a fact, never an exception."""
@@ -119,9 +129,12 @@ class Fleet:
     ) -> Applied:
         """Carry out the plan, then observe and plan again: that plan has to be empty.
 
-        Raises `state.StateError` before the first effect when the journal cannot be written. Set `stop` to interrupt.
+        A plan with refusals is not touched. Raises `state.StateError` before the first effect when the journal cannot
+        be written. Set `stop` to interrupt.
         """
-        store = state.open_store(self.folder)
+        if plan.refusals:
+            return Applied("", Exit.REFUSED, f"refused: {plan.refusals[0].summary}", (), {})
+        store = self._open_store(self.folder)
         try:
             store.check_writable()
             run = self._run_of(plan, command)

@@ -1,5 +1,4 @@
 """How a fault is shown."""
-# ruff: noqa: SIM300 - what is expected stands on the left
 
 import json
 from pathlib import Path

@@ -1,5 +1,4 @@
 """The kinds of text: what each takes and what each refuses."""
-# ruff: noqa: SIM300 - what is expected stands on the left
 
 import base64
 from typing import Any

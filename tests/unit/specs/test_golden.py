@@ -1,5 +1,4 @@
 """What a user sees of a spec with many faults, whole."""
-# ruff: noqa: SIM300 - what is expected stands on the left
 
 from pathlib import Path
 

@@ -1,5 +1,4 @@
 """An image is named by content, or refused with the way to pin it."""
-# ruff: noqa: SIM300 - what is expected stands on the left
 
 from dataclasses import astuple
 

@@ -1,5 +1,4 @@
 """A spec in several files reads like one."""
-# ruff: noqa: SIM300 - what is expected stands on the left
 
 from pathlib import Path
 

@@ -1,5 +1,4 @@
 """Sizes and durations as people write them."""
-# ruff: noqa: SIM300 - what is expected stands on the left
 
 from contextlib import suppress
 

@@ -1,5 +1,4 @@
 """What must hold between objects: each rule, the exact place it points at, and what it accepts."""
-# ruff: noqa: SIM300 - what is expected stands on the left
 
 from pathlib import Path
 

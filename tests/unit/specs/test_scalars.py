@@ -1,5 +1,4 @@
 """How a plain scalar is read: by YAML 1.2, or as written where text belongs."""
-# ruff: noqa: SIM300 - what is expected stands on the left
 
 from pathlib import Path
 

@@ -1,5 +1,4 @@
 """The JSON Schema accepts what `load` accepts, refuses unknown keys, and explains every key."""
-# ruff: noqa: SIM300 - what is expected stands on the left
 
 from collections.abc import Iterator
 from pathlib import Path

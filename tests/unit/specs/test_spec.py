@@ -1,5 +1,4 @@
 """A loaded spec: look-ups, the fingerprint, and what it keeps to itself."""
-# ruff: noqa: SIM300 - what is expected stands on the left
 
 from pathlib import Path
 

@@ -1,5 +1,4 @@
 """A value of the wrong type, an unknown key, a missing key: said in YAML's words, at its place."""
-# ruff: noqa: SIM300 - what is expected stands on the left
 
 from pathlib import Path
 

@@ -1,5 +1,4 @@
 """What YAML lets slip, a spec refuses: with the place, and with what to do."""
-# ruff: noqa: SIM300 - what is expected stands on the left
 
 from pathlib import Path
 

@@ -1,0 +1,131 @@
+"""A simulated fleet with a spec, for stories told in a few lines."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from reconciler.core.events import Event
+from reconciler.core.plan import Plan
+from reconciler.core.status import FleetStatus
+from reconciler.fleet import Applied, Fleet
+from reconciler.testing import Behaviour, ControllerKilled, SimImage, SimulatedFleet, run_simulated, sim_nodes
+from reconciler.testing.images import Decides
+from reconciler.testing.llamacpp import llamacpp_behaviour
+from state import Store, open_store
+from tests.lab.specfile import PAIR_AND_SOLO, QUAD, Inventory, write
+
+Placements = tuple[tuple[str, str], ...]
+STORES: tuple[Literal["classic", "containerd"], ...] = ("classic", "classic", "containerd", "containerd")
+NAMES = ("node1", "node2", "node3", "node4")
+
+__all__ = ["NAMES", "PAIR_AND_SOLO", "QUAD", "Story"]
+
+
+@dataclass
+class Story:
+    """Four nodes, two of each image store, and a spec that can be edited. Everything follows from the seed."""
+
+    folder: Path
+    placements: Placements = PAIR_AND_SOLO
+    behaviour: Behaviour | Decides = llamacpp_behaviour
+    seed: int = 1
+    open_store: Callable[[Path], Store] = open_store
+
+    def __post_init__(self) -> None:
+        self.image = SimImage.named("ghcr.io/example/llamacpp", self.behaviour)
+        configs = [
+            replace(config, name=name, store=store)
+            for config, name, store in zip(sim_nodes(4), NAMES, STORES, strict=True)
+        ]
+        self.nodes = SimulatedFleet(configs, [self.image], seed=self.seed)
+        addresses = {config.name: config.address for config in configs}
+        self._inventory = Inventory(addresses, {}, self.image.reference, None, configs[0].platform)
+        self.place(self.placements)
+
+    def place(self, placements: Placements) -> None:
+        """Edit the spec: these lanes on these clusters."""
+        write(self.folder, self._inventory, placements)
+
+    def edit(self, old: str, new: str) -> None:
+        """Edit the text of the lanes."""
+        path = self.folder / "lanes.yaml"
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+
+    def load(self) -> Fleet:
+        """The fleet as the spec says now."""
+        return Fleet.load(self.folder / "fleet.yaml", lambda spec: self.nodes, self.open_store)
+
+    def run(self, work: Callable[[Fleet], Coroutine[Any, Any, Any]]) -> Any:
+        """Do something with the fleet, in virtual time, as one run of a command does."""
+
+        async def session() -> Any:
+            async with self.load() as fleet:
+                return await work(fleet)
+
+        return run_simulated(session(), seed=self.seed)
+
+    def plan(self) -> Plan:
+        """What would be done now."""
+
+        async def work(fleet: Fleet) -> Plan:
+            return fleet.plan(await fleet.observe())
+
+        made: Plan = self.run(work)
+        return made
+
+    def apply(
+        self, on_event: Callable[[Event], None] = lambda event: None, stop_after_s: float | None = None
+    ) -> Applied:
+        """Plan and carry out, as `fleet apply --yes` does; interrupted after `stop_after_s` virtual seconds."""
+
+        async def work(fleet: Fleet) -> Applied:
+            stop = asyncio.Event()
+            if stop_after_s is not None:
+                asyncio.get_running_loop().call_later(stop_after_s, stop.set)
+            return await fleet.apply(fleet.plan(await fleet.observe()), on_event, stop)
+
+        applied: Applied = self.run(work)
+        return applied
+
+    def apply_until_killed(self) -> bool:
+        """Apply; whether the controller was killed on the way."""
+        try:
+            self.apply()
+        except ControllerKilled:
+            return True
+        return False
+
+    def status(self, *, probe: bool = False) -> FleetStatus:
+        """The fleet on its three axes."""
+
+        async def work(fleet: Fleet) -> FleetStatus:
+            return await fleet.status(await fleet.observe(), probe=probe)
+
+        found: FleetStatus = self.run(work)
+        return found
+
+    def containers(self) -> dict[str, str]:
+        """State of every container of ours, as "node/name"."""
+        return {
+            f"{node.name}/{item.name}": item.state
+            for node in self.nodes.nodes
+            for item in node.facts().containers
+            if item.owner is not None
+        }
+
+    def running_lanes(self) -> dict[str, int]:
+        """How many ranks of each lane run."""
+        found: dict[str, int] = {}
+        for node in self.nodes.nodes:
+            for item in node.facts().containers:
+                if item.owner is not None and item.is_running:
+                    found[item.owner.lane] = found.get(item.owner.lane, 0) + 1
+        return found
+
+    def created(self) -> list[str]:
+        """Every container that was ever created, with its node."""
+        return [f"{item.node}/{item.name}" for item in self.nodes.history() if item.what == "created"]
