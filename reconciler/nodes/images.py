@@ -16,6 +16,7 @@ from reconciler.nodes.docker_streams import docker_stream
 from reconciler.nodes.doors import RegistryDoors
 from reconciler.nodes.endpoints import endpoint_of, keep_tag
 from reconciler.nodes.errors import ErrorKind, NodeError
+from reconciler.nodes.local_images import local_images
 from reconciler.nodes.protocols import OnProgress
 from reconciler.nodes.pull_stream import PullStream, failure
 from reconciler.nodes.ssh import SshSession
@@ -51,10 +52,13 @@ class SshImages:
             return image
 
     async def _all(self) -> tuple[LocalImage, ...]:
+        return await local_images(self._engine, self._own_platform)
+
+    async def _own_platform(self) -> str:
         if self._platform is None:
             version = await self._engine.get("/version")
             self._platform = f"{version['Os']}/{version['Arch']}"
-        return inspect.images_from_list(await self._engine.get("/images/json", manifests="1"), self._platform)
+        return self._platform
 
     async def _bring(self, pin: ImagePin, platform: str, on_progress: OnProgress) -> LocalImage:
         if pin.kind == "id" or pin.repository is None:

@@ -1,7 +1,7 @@
 """What the Docker API says of containers and images -> the core's facts. Pure."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 from reconciler.core import identity
@@ -146,29 +146,47 @@ def _by_runtime(host: Json, config: Json) -> int:
     return ALL_GPUS if wanted == "all" else len(wanted.split(","))
 
 
-def images_from_list(entries: Iterable[Json], platform: str) -> tuple[LocalImage, ...]:
-    """The images of `/images/json?manifests=1`, of either store."""
-    return tuple(_image(entry, platform) for entry in entries)
+def images_from_list(
+    entries: Iterable[Json], platform: str, runnable: Set[str] = frozenset()
+) -> tuple[LocalImage, ...]:
+    """The images of `/images/json?manifests=1`, of either store. `runnable`: ids of doubtful ones that can run."""
+    return tuple(_image(entry, platform, str(entry["Id"]) in runnable) for entry in entries)
 
 
-def _image(entry: Json, platform: str) -> LocalImage:
+def doubtful(entries: Iterable[Json], platform: str) -> list[str]:
+    """Ids of images that the containerd store calls incomplete, and of which the list does not tell whether they run.
+
+    It fetches no layer whose unpacked form is there already from another image: the image then runs, but is listed
+    just like one whose layers are all missing.
+    """
+    return [
+        str(entry["Id"])
+        for entry in entries
+        if (found := _manifests(entry, platform)) and not any(_is_whole(item) for item in found)
+    ]
+
+
+def _image(entry: Json, platform: str, is_runnable: bool) -> LocalImage:
     """With the containerd store there are `Manifests`, and only they tell whether the content is there."""
     digests = [text.rpartition("@")[2] for text in entry.get("RepoDigests") or () if "@" in text]
     names = tuple(name for name in entry.get("RepoTags") or () if name != "<none>:<none>")
-    manifests = entry.get("Manifests")
-    if not manifests:
+    if not entry.get("Manifests"):
         return LocalImage(str(entry["Id"]), tuple(dict.fromkeys(digests)), names)
-    runnable = [item for item in manifests if _is_runnable(item, platform)]
-    known = [str(entry["Id"]), *digests, *(str(item["ID"]) for item in runnable)]
-    return LocalImage(str(entry["Id"]), tuple(dict.fromkeys(known)), names, usable=bool(runnable))
+    usable = [item for item in _manifests(entry, platform) if is_runnable or _is_whole(item)]
+    known = [str(entry["Id"]), *digests, *(str(item["ID"]) for item in usable)]
+    return LocalImage(str(entry["Id"]), tuple(dict.fromkeys(known)), names, usable=bool(usable))
 
 
-def _is_runnable(manifest: Json, platform: str) -> bool:
-    """An image of this platform, whole and unpacked. (An image that is listed may lack all of its layers.)"""
-    data = manifest.get("ImageData")
-    if manifest.get("Kind") != "image" or not data or not manifest.get("Available"):
-        return False
-    return platform_of(data.get("Platform") or {}) == platform and int((data.get("Size") or {}).get("Unpacked", 0)) > 0
+def _manifests(entry: Json, platform: str) -> list[Json]:
+    """Its image manifests for this platform that are there themselves; an incomplete one may not say its platform."""
+    images = (item for item in entry.get("Manifests") or () if item.get("Kind") == "image" and item.get("ImageData"))
+    own = (item for item in images if platform_of(item["ImageData"].get("Platform") or {}) in {platform, "/"})
+    return [item for item in own if int((item.get("Size") or {}).get("Content") or 0) > 0]
+
+
+def _is_whole(manifest: Json) -> bool:
+    """All its content is there, and unpacked."""
+    return bool(manifest.get("Available")) and int((manifest["ImageData"].get("Size") or {}).get("Unpacked") or 0) > 0
 
 
 def platform_of(found: Json) -> str:

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from reconciler.core.observed import RUNNING_STATES, Container, NodeFacts
+from reconciler.core.observed import RUNNING_STATES, Container, LocalImage, NodeFacts
 from reconciler.nodes import facts, inspect
 from reconciler.nodes.docker_engine import DockerEngine
 from reconciler.nodes.errors import ErrorKind, NodeError
+from reconciler.nodes.local_images import local_images
 from reconciler.nodes.ssh import SshSession
 
 Json = Mapping[str, Any]
@@ -32,7 +34,7 @@ class SshObserver:
         try:
             async with asyncio.TaskGroup() as group:
                 info = group.create_task(self._engine.get("/info"))
-                images = group.create_task(self._engine.get("/images/json", manifests="1"))
+                images = group.create_task(local_images(self._engine, partial(_platform, info)))
                 containers = group.create_task(self._containers())
                 host = group.create_task(self._host())
         except ExceptionGroup as errors:
@@ -64,12 +66,11 @@ class SshObserver:
             raise
 
     async def _facts(
-        self, info: Json, images: list[Json], containers: tuple[Container, ...], host: facts.HostFacts
+        self, info: Json, images: tuple[LocalImage, ...], containers: tuple[Container, ...], host: facts.HostFacts
     ) -> NodeFacts:
-        platform = platform_of(info)
         return NodeFacts(
             node=self._session.target.name,
-            platform=platform,
+            platform=platform_of(info),
             boot_id=host.boot_id,
             store="containerd" if is_containerd(info) else "classic",
             docker_version=str(info["ServerVersion"]),
@@ -78,7 +79,7 @@ class SshObserver:
             memory_available_bytes=host.memory_available_bytes,
             memory_total_bytes=host.memory_total_bytes,
             containers=containers,
-            images=inspect.images_from_list(images, platform),
+            images=images,
             listeners=host.listeners,
             gpus=host.gpus,
         )
@@ -91,6 +92,10 @@ class SshObserver:
         if any(place not in host.disk_free for place in places[:1]):
             host = await self._host(*places)
         return min((host.disk_free[place] for place in places if place in host.disk_free), default=None)
+
+
+async def _platform(info: "asyncio.Task[Json]") -> str:
+    return platform_of(await info)
 
 
 def platform_of(info: Json) -> str:

@@ -1,6 +1,7 @@
 """Real nodes: what is read from them, and containers."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
@@ -166,6 +167,11 @@ async def test_logs_are_read_and_followed_to_the_end(clean_lab: Lab, name: str) 
         assert list(await node.containers.logs(made, 2)) == ["last", "unfinished"]
 
 
+async def to_the_end(lines: AsyncIterator[str]) -> None:
+    async for _ in lines:
+        pass
+
+
 async def test_following_a_log_ends_with_an_error_when_the_node_dies(clean_lab: Lab) -> None:
     """And not as if the container had stopped."""
     async with fleet_of(target(clean_lab, "node2")) as fleet:
@@ -178,8 +184,7 @@ async def test_following_a_log_ends_with_an_error_when_the_node_dies(clean_lab: 
         await anext(lines)
         clean_lab.nodes["node2"].stop_sshd()
         with pytest.raises(NodeError) as lost:
-            while True:
-                await asyncio.wait_for(anext(lines), 5)
+            await asyncio.wait_for(to_the_end(lines), 5)
         assert lost.value.is_transport
 
 

@@ -1,0 +1,31 @@
+"""Reads the images of a node's store."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from reconciler.core.observed import LocalImage
+from reconciler.nodes import inspect
+from reconciler.nodes.docker_engine import DockerEngine
+from reconciler.nodes.errors import NodeError
+
+
+async def local_images(engine: DockerEngine, platform: Callable[[], Awaitable[str]]) -> tuple[LocalImage, ...]:
+    """All images; usable is what can run on `platform`. Only an image in doubt costs another call."""
+    entries: list[Mapping[str, Any]] = await engine.get("/images/json", manifests="1")
+    own = await platform()
+    in_doubt = inspect.doubtful(entries, own)
+    answers = await asyncio.gather(*(_can_run(engine, image) for image in in_doubt))
+    runnable = {image for image, answer in zip(in_doubt, answers, strict=True) if answer}
+    return inspect.images_from_list(entries, own, runnable)
+
+
+async def _can_run(engine: DockerEngine, image: str) -> bool:
+    """The history adds up the sizes of the unpacked layers, and fails when one is not there (seen with 28.5)."""
+    try:
+        await engine.get(f"/images/{image}/history")
+    except NodeError as error:
+        if error.is_transport:
+            raise
+        return False
+    return True
