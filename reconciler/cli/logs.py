@@ -37,14 +37,21 @@ def logs(
         found = await _containers(fleet, lane, rank)
         if not found:
             warn(f"no container of lane {lane}{'' if rank is None else f' rank {rank}'} on the nodes that answer")
+            warn(_next_step(fleet, lane))
             return 1
-        stop = stop_on_signals() if follow else asyncio.Event()
+        stop = stop_on_signals(None) if follow else asyncio.Event()
         jobs = [
             asyncio.ensure_future(_print(fleet, item, tail, follow=follow, alone=len(found) == 1)) for item in found
         ]
         return await _until_done_or(stop, jobs)
 
     raise typer.Exit(run(context, with_fleet(load(context, file), work)))
+
+
+def _next_step(fleet: "Fleet", lane: str) -> str:
+    if lane in fleet.spec.lanes:
+        return "`fleet status` shows what is there"
+    return f"the spec has no lane of this name (it has: {', '.join(sorted(fleet.spec.lanes)) or 'none'})"
 
 
 async def _until_done_or(stop: asyncio.Event, jobs: "Sequence[asyncio.Future[None]]") -> int:

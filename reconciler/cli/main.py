@@ -21,9 +21,9 @@ def run(args: Sequence[str], wiring: Wiring) -> int:
     from reconciler.cli.app import app
 
     try:
-        code = app(args=list(args), prog_name="fleet", standalone_mode=False, obj=wiring)
+        code = app(args=list(args) or ["--help"], prog_name="fleet", standalone_mode=False, obj=wiring)
     except typer.TyperException as error:
-        return _say(f"{error.format_message()}\nTry `fleet --help`.")
+        return _say(_misused(error))
     except (typer.Abort, KeyboardInterrupt):
         _say("interrupted")
         return Exit.INTERRUPTED
@@ -32,7 +32,14 @@ def run(args: Sequence[str], wiring: Wiring) -> int:
         return Exit.ERROR
     except _known_errors() as error:
         return _say(_told(error))
-    return int(code or 0)
+    return int(code or 0) if args else Exit.ERROR
+
+
+def _misused(error: typer.TyperException) -> str:
+    """What is wrong with the command line, and whose help says what is right."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "fleet"
+    return f"{error.format_message().rstrip('.')}\nTry `{command} --help`."
 
 
 def _print_whatever_the_locale() -> None:
@@ -52,6 +59,8 @@ def _known_errors() -> tuple[type[Exception], ...]:
 
 def _told(error: Exception) -> str:
     hint = getattr(error, "hint", "")
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror.lower()}"
     return f"{error}{f'{chr(10)}{hint}' if hint else ''}"
 
 

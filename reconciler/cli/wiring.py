@@ -1,6 +1,7 @@
 """What commands share: options, loading the fleet, output, and running asynchronous work under signals."""
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -53,10 +54,22 @@ def load(context: typer.Context, path: Path) -> "Fleet":
 
 
 def run(context: typer.Context, work: Coroutine[Any, Any, T]) -> T:
-    """Run asynchronous work to its end."""
+    """Run asynchronous work to its end. SIGINT and SIGTERM end it cleanly, unless the work takes them itself."""
     wiring: Wiring = context.obj
-    result: T = wiring.run(work)
+    try:
+        result: T = wiring.run(_until_sigterm(work))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        raise typer.Abort from None
     return result
+
+
+async def _until_sigterm(work: Coroutine[Any, Any, T]) -> T:
+    """SIGTERM cancels the work as SIGINT does: sessions are closed and private folders removed."""
+    task = asyncio.current_task()
+    if task is not None:
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # as in stop_on_signals
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await work
 
 
 async def with_fleet(fleet: "Fleet", work: "Callable[[Fleet], Awaitable[T]]") -> T:
@@ -92,6 +105,8 @@ def write_whole(path: Path, text: str) -> None:
     try:
         fresh.write_text(text, encoding="utf-8")
         fresh.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         fresh.unlink(missing_ok=True)
 
@@ -101,7 +116,7 @@ def warn(text: str) -> None:
     sys.stderr.write(f"fleet: {text}\n")
 
 
-def stop_on_signals() -> asyncio.Event:
+def stop_on_signals(say_so: str | None = "stopping: no new steps; once more to leave at once") -> asyncio.Event:
     """An event that the first SIGINT or SIGTERM sets; the second one ends the process at once."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -110,7 +125,8 @@ def stop_on_signals() -> asyncio.Event:
         if stop.is_set():
             os._exit(130)
         stop.set()
-        warn("stopping: no new steps; once more to leave at once")
+        if say_so:
+            warn(say_so)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         try:
