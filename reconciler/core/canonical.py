@@ -14,8 +14,14 @@ FORM = "fleet/1"
 """Names the canonical form. It changes only together with a rule for how running ranks of the old form are seen."""
 
 
+LEAVES = frozenset({str, int, float, bool})
+"""Most values are one of these: asking first makes big fleets cheap."""
+
+
 def plain(value: object) -> Any:
     """`value` as JSON types: dataclasses become mappings without their unset (None, empty) fields."""
+    if value is None or type(value) in LEAVES:
+        return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         pairs = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
         return {name: plain(item) for name, item in pairs if item is not None and item != ()}
@@ -28,6 +34,8 @@ def plain(value: object) -> Any:
 
 def jsonable(value: object) -> Any:
     """`value` as JSON types with every field in place, for readers outside: unset shows as null or []."""
+    if value is None or type(value) in LEAVES:
+        return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: jsonable(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):

@@ -178,8 +178,11 @@ class Plan:
 
 
 def sealed(plan: Plan) -> Plan:
-    """The plan with its id: a digest of its content, so equal plans have equal ids."""
-    return replace(plan, id=fingerprint(replace(plan, id=""))[:12])
+    """The plan with its id: a digest of what it saw and would do, so equal plans have equal ids.
+
+    The gangs are left out: the fingerprint of the spec stands for them.
+    """
+    return replace(plan, id=fingerprint(replace(plan, id="", gangs=(), platforms=()))[:12])
 
 
 def only_gangs(plan: Plan, wanted: Callable[[str], bool]) -> Plan:

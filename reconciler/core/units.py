@@ -7,7 +7,8 @@ generation. Two rules hold it all:
 * A gang that takes the place of a unit which must stay, stays out too.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from reconciler.core.classify import GangView, Placed, Rule, Situation
 
@@ -33,7 +34,7 @@ class Candidate:
         """Whether it has to boot (as opposed to: be proved, or nothing known)."""
         return self.rule.situation in BOOTS
 
-    @property
+    @cached_property
     def nodes(self) -> frozenset[str]:
         """The nodes it takes."""
         return frozenset(self.view.gang.nodes)
@@ -56,16 +57,15 @@ class Unit:
         """Whether the gang itself stays wanted (these are its earlier containers)."""
         return bool(self.own_nodes)
 
-    @property
+    @cached_property
     def nodes(self) -> tuple[str, ...]:
         """The nodes its containers are on, sorted."""
         return tuple(sorted({item.node for item in self.running + self.removable}))
 
-    def is_in_the_way_of(self, candidate: Candidate) -> bool:
-        """Whether any of it stands on a node that the candidate takes, or is the candidate's own past."""
-        if candidate.address == self.address:
-            return True
-        return any(node in candidate.nodes and node not in self.own_nodes for node in self.nodes)
+    @property
+    def away_nodes(self) -> tuple[str, ...]:
+        """The nodes on which its containers are only in the way."""
+        return tuple(node for node in self.nodes if node not in self.own_nodes)
 
 
 @dataclass(frozen=True)
@@ -74,21 +74,45 @@ class Ties:
 
     candidates: tuple[Candidate, ...]
     units: tuple[Unit, ...]
-    blocked: dict[str, str]
-    held: dict[str, str]
+    blocked: dict[str, str] = field(default_factory=dict)
+    held: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def _replacements(self) -> dict[str, tuple[Candidate, ...]]:
+        """By the unit's address: candidates on its nodes, and the gang of which it is the past."""
+        by_node: dict[str, list[Candidate]] = {}
+        for candidate in self.candidates:
+            for node in candidate.nodes:
+                by_node.setdefault(node, []).append(candidate)
+        by_address = {candidate.address: candidate for candidate in self.candidates}
+        found = {}
+        for unit in self.units:
+            there = {item.address: item for node in unit.away_nodes for item in by_node.get(node, ())}
+            if unit.address in by_address:
+                there[unit.address] = by_address[unit.address]
+            found[unit.address] = tuple(there[address] for address in sorted(there))
+        return found
+
+    @cached_property
+    def _obstacles(self) -> dict[str, tuple[Unit, ...]]:
+        found: dict[str, list[Unit]] = {}
+        for unit in self.units:
+            for candidate in self._replacements[unit.address]:
+                found.setdefault(candidate.address, []).append(unit)
+        return {address: tuple(units) for address, units in found.items()}
 
     def replacements(self, unit: Unit) -> tuple[Candidate, ...]:
-        """The gangs that take the unit's place."""
-        return tuple(item for item in self.candidates if unit.is_in_the_way_of(item))
+        """The gangs that take the unit's place: they stand on a node of it, or it is their own past."""
+        return self._replacements[unit.address]
 
     def obstacles(self, candidate: Candidate) -> tuple[Unit, ...]:
         """The units that have to be gone before the candidate boots."""
-        return tuple(unit for unit in self.units if unit.is_in_the_way_of(candidate))
+        return self._obstacles.get(candidate.address, ())
 
 
 def tie(candidates: tuple[Candidate, ...], units: tuple[Unit, ...]) -> Ties:
     """Follow the two rules until nothing changes."""
-    ties = Ties(candidates, units, {}, {})
+    ties = Ties(candidates, units)
     for candidate in candidates:
         if candidate.is_refused:
             ties.blocked[candidate.address] = "refused"
