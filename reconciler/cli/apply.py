@@ -1,6 +1,5 @@
 """`fleet apply`: carry out the plan."""
 
-import asyncio
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -78,8 +77,21 @@ async def _agreed() -> bool:
         return False
     sys.stdout.write("Apply this plan? [y/N] ")
     sys.stdout.flush()
-    answer = await asyncio.to_thread(sys.stdin.readline)
-    return answer.strip().lower() in {"y", "yes"}
+    return (await _line_typed()).strip().lower() in {"y", "yes"}
+
+
+async def _line_typed() -> str:
+    """The next line of the terminal. Waited for in the loop: a thread would keep the process after an interrupt."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    typed = loop.create_future()
+    loop.add_reader(sys.stdin.fileno(), typed.set_result, None)
+    try:
+        await typed
+    finally:
+        loop.remove_reader(sys.stdin.fileno())
+    return sys.stdin.readline()
 
 
 async def _applied(fleet: "Fleet", made: "Plan", *, as_json: bool, command: str) -> "Applied":

@@ -1,15 +1,12 @@
 """`fleet logs`: what the ranks of a lane say."""
 
-import asyncio
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reconciler.cli.wiring import DEFAULT_SPEC, SpecFile, load, run, say, stop_on_signals, warn, with_fleet
+from reconciler.cli.wiring import DEFAULT_SPEC, SpecFile, load, run, with_fleet
 
 if TYPE_CHECKING:
-    from reconciler.core.classify import Placed
     from reconciler.fleet import Fleet
 
 Lane = Annotated[str, typer.Argument(help="The lane.")]
@@ -33,61 +30,9 @@ def logs(
 ) -> None:
     """Find the ranks' containers on the nodes and print their logs."""
 
+    from reconciler.cli.log_streams import print_logs
+
     async def work(fleet: "Fleet") -> int:
-        found = await _containers(fleet, lane, rank)
-        if not found:
-            warn(f"no container of lane {lane}{'' if rank is None else f' rank {rank}'} on the nodes that answer")
-            warn(_next_step(fleet, lane))
-            return 1
-        stop = stop_on_signals(None) if follow else asyncio.Event()
-        jobs = [
-            asyncio.ensure_future(_print(fleet, item, tail, follow=follow, alone=len(found) == 1)) for item in found
-        ]
-        return await _until_done_or(stop, jobs)
+        return await print_logs(fleet, lane, rank, tail, follow=follow)
 
     raise typer.Exit(run(context, with_fleet(load(context, file), work)))
-
-
-def _next_step(fleet: "Fleet", lane: str) -> str:
-    if lane in fleet.spec.lanes:
-        return "`fleet status` shows what is there"
-    return f"the spec has no lane of this name (it has: {', '.join(sorted(fleet.spec.lanes)) or 'none'})"
-
-
-async def _until_done_or(stop: asyncio.Event, jobs: "Sequence[asyncio.Future[None]]") -> int:
-    """Wait for all jobs or the signal; the exit code."""
-    watch = asyncio.ensure_future(stop.wait())
-    watch.add_done_callback(lambda done: None if done.cancelled() else [job.cancel() for job in jobs])
-    results = await asyncio.gather(*jobs, return_exceptions=True)
-    watch.cancel()
-    for result in results:
-        if isinstance(result, Exception):
-            raise result
-    return 130 if stop.is_set() else 0
-
-
-async def _containers(fleet: "Fleet", lane: str, rank: int | None) -> "list[Placed]":
-    """The newest container of each rank of the lane, running ones first."""
-    from reconciler.core.classify import ours
-
-    best: dict[tuple[str, int], Placed] = {}
-    for item in ours(fleet.desired, await fleet.observe()):
-        owner = item.container.owner
-        if owner is None or owner.lane != lane or rank not in {None, owner.rank}:
-            continue
-        key = (owner.gang, owner.rank)
-        if key not in best or _order(item) > _order(best[key]):
-            best[key] = item
-    return [best[key] for key in sorted(best)]
-
-
-def _order(item: "Placed") -> tuple[bool, int]:
-    owner = item.container.owner
-    return item.container.is_running, owner.revision if owner else 0
-
-
-async def _print(fleet: "Fleet", item: "Placed", tail: int, *, follow: bool, alone: bool) -> None:
-    owner = item.container.owner
-    prefix = "" if alone or owner is None else f"{owner.rank}@{item.node} | "
-    async for line in fleet.logs(item.node, item.container.id, tail, follow=follow):
-        say(f"{prefix}{line}\n")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import typer
 
 from reconciler.cli.wiring import Wiring, mute
-from reconciler.core.outcome import Exit
+from reconciler.core.exits import Exit
 
 
 def main(args: Sequence[str] | None = None, wiring: Wiring | None = None) -> None:

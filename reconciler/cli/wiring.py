@@ -1,6 +1,5 @@
 """What commands share: options, loading the fleet, output, and running asynchronous work under signals."""
 
-import asyncio
 import contextlib
 import json
 import os
@@ -14,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 if TYPE_CHECKING:
+    import asyncio
+
     import specs
     from reconciler.fleet import Fleet
     from reconciler.nodes import protocols
@@ -42,7 +43,7 @@ class Wiring:
     """How commands reach nodes and run: replaced by tests and by the simulated demo."""
 
     connect: "Callable[[specs.Spec], protocols.Fleet] | None" = None
-    run: Runner = asyncio.run
+    run: Runner | None = None
 
 
 def load(context: typer.Context, path: Path) -> "Fleet":
@@ -55,9 +56,11 @@ def load(context: typer.Context, path: Path) -> "Fleet":
 
 def run(context: typer.Context, work: Coroutine[Any, Any, T]) -> T:
     """Run asynchronous work to its end. SIGINT and SIGTERM end it cleanly, unless the work takes them itself."""
+    import asyncio
+
     wiring: Wiring = context.obj
     try:
-        result: T = wiring.run(_until_sigterm(work))
+        result: T = (wiring.run or asyncio.run)(_until_sigterm(work))
     except (KeyboardInterrupt, asyncio.CancelledError):
         raise typer.Abort from None
     return result
@@ -65,6 +68,8 @@ def run(context: typer.Context, work: Coroutine[Any, Any, T]) -> T:
 
 async def _until_sigterm(work: Coroutine[Any, Any, T]) -> T:
     """SIGTERM cancels the work as SIGINT does: sessions are closed and private folders removed."""
+    import asyncio
+
     task = asyncio.current_task()
     if task is not None:
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # as in stop_on_signals
@@ -116,8 +121,10 @@ def warn(text: str) -> None:
     sys.stderr.write(f"fleet: {text}\n")
 
 
-def stop_on_signals(say_so: str | None = "stopping: no new steps; once more to leave at once") -> asyncio.Event:
+def stop_on_signals(say_so: str | None = "stopping: no new steps; once more to leave at once") -> "asyncio.Event":
     """An event that the first SIGINT or SIGTERM sets; the second one ends the process at once."""
+    import asyncio
+
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 

@@ -1,25 +1,12 @@
 """The one table from what happened to an exit code."""
 
 from collections.abc import Iterable
-from enum import IntEnum
 
+from reconciler.core.exits import Exit
 from reconciler.core.machine import BAD, GOOD, Machine, Status
 from reconciler.core.plan import Phase, Plan, Step
 
-
-class Exit(IntEnum):
-    """Exit codes of every command. Frozen: scripts depend on them."""
-
-    OK = 0
-    ERROR = 1
-    CHANGES = 2
-    REFUSED = 3
-    UNREACHABLE = 4
-    LEASE_HELD = 5
-    UNCHANGED = 6
-    NEEDS_A_PERSON = 7
-    INTERRUPTED = 130
-
+__all__ = ["Exit", "apply_exit", "plan_exit"]
 
 AFTER_CUT = frozenset({Phase.CUT, Phase.BOOT, Phase.VERIFY, Phase.CONFIRM, Phase.RETIRE})
 
@@ -47,6 +34,12 @@ def apply_exit(machine: Machine) -> Exit:
     if all(machine.status[step.id] is Status.STALE for step in bad):
         return Exit.REFUSED
     return Exit.UNCHANGED
+
+
+def cut_short_exit(machine: Machine) -> Exit:
+    """The exit code of an apply that lost its journal: what was begun by then may be half done."""
+    begun = machine.with_status(Status.RUNNING, *GOOD, *BAD)
+    return Exit.NEEDS_A_PERSON if any(step.phase in AFTER_CUT for step in begun) else Exit.UNCHANGED
 
 
 def _anything_cut(machine: Machine, bad: Iterable[Step]) -> bool:

@@ -1,0 +1,43 @@
+"""Medians of two alternating measurements."""
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+ROUNDS = 9
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Medians in seconds, and what the baseline is."""
+
+    name: str
+    goal: float
+    baseline: str
+    ours_s: float
+    baseline_s: float
+
+    @property
+    def ratio(self) -> float:
+        """Ours divided by the baseline."""
+        return self.ours_s / self.baseline_s
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Wall time of one call."""
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def compare(
+    name: str, goal: float, baseline: str, ours: Callable[[], object], other: Callable[[], object], rounds: int = ROUNDS
+) -> Measured:
+    """Both in turn, `rounds` times after one unmeasured warm-up each, so that noise hits both alike."""
+    ours()
+    other()
+    times = [(seconds(ours), seconds(other)) for _ in range(rounds)]
+    return Measured(
+        name, goal, baseline, statistics.median(a for a, _ in times), statistics.median(b for _, b in times)
+    )
