@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from reconciler.core.classify import GangView, RankView
 from reconciler.core.desired import Desired, NodeDeclaration
+from reconciler.core.identity import proved_name, unproved_name
 from reconciler.core.observed import Container, Listener, NodeFacts, Observed, SourceImage, SourceMissing
 from reconciler.core.plan import Refusal
 
@@ -30,8 +31,8 @@ class Case:
         return Refusal(code, self.view.gang.address, rank.rank.node, summary, hint)
 
     def foreign(self, facts: NodeFacts) -> Iterator[Container]:
-        """Running containers of the node that this fleet did not make."""
-        for item in facts.containers:
+        """Running containers of the node that this fleet did not make, by name."""
+        for item in sorted(facts.containers, key=lambda found: found.name):
             if item.is_running and (item.owner is None or item.owner.fleet != self.desired.fleet):
                 yield item
 
@@ -138,7 +139,7 @@ def _foreign_listener(case: Case, facts: NodeFacts, port: int) -> Listener | Non
     own = [item for item in facts.containers if item.owner and item.owner.fleet == case.desired.fleet]
     own_ids = {item.id for item in own}
     own_ports = {port for item in own if item.is_running and item.owner for port in item.owner.ports}
-    for listener in facts.listeners:
+    for listener in sorted(facts.listeners, key=lambda item: (item.address, item.process or "")):
         if listener.port != port:
             continue
         if listener.container_id in own_ids or (listener.container_id is None and port in own_ports):
@@ -168,6 +169,21 @@ def _holder(case: Case, facts: NodeFacts, listener: Listener) -> str:
     return f"something this fleet did not start (running there: {suspects})"
 
 
+def _name(case: Case, rank: RankView) -> Iterator[Refusal]:
+    """A container that is there already gets its other name (proved or not): nobody else may have that one."""
+    if rank.fit is None:
+        return
+    proved = proved_name(rank.fit.name)
+    other = proved if rank.fit.name != proved else unproved_name(proved)
+    if rank.facts.container(other) is not None:
+        yield case.refuse(
+            "name",
+            rank,
+            f"another container of {rank.rank.node} has the name {other}, which {rank.fit.name} has to get",
+            f"look at both with `docker ps -a` on {rank.rank.node}; rename or remove the one that is not needed",
+        )
+
+
 Check = Callable[[Case, RankView], Iterable[Refusal]]
 
 CHECKS: tuple[Check, ...] = (
@@ -179,9 +195,13 @@ CHECKS: tuple[Check, ...] = (
     _gpus,
     _foreign_gpu,
     _port,
+    _name,
 )
 
+PROOF_CHECKS: tuple[Check, ...] = (_name,)
+"""For a gang that runs as wanted and has only to be proved."""
 
-def refusals(case: Case) -> tuple[Refusal, ...]:
-    """Every reason not to boot this gang now, in the order of `CHECKS` and ranks."""
-    return tuple(found for check in CHECKS for rank in case.view.ranks for found in check(case, rank))
+
+def refusals(case: Case, checks: tuple[Check, ...]) -> tuple[Refusal, ...]:
+    """Every reason not to boot (or prove) this gang now, in the order of the checks and ranks."""
+    return tuple(found for check in checks for rank in case.view.ranks for found in check(case, rank))

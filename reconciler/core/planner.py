@@ -7,7 +7,7 @@ steps. Nothing here can touch a node, wait, or ask for the time.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from reconciler.core.admission import Case, refusals
+from reconciler.core.admission import CHECKS, PROOF_CHECKS, Case, refusals
 from reconciler.core.classify import GangView, Placed, Situation, by_gang, classify, ours, view_of
 from reconciler.core.desired import Desired, Gang
 from reconciler.core.diff import FieldChange
@@ -60,7 +60,7 @@ def make_plan(desired: Desired, observed: Observed, options: PlanOptions | None 
             deferred=_deferred(ties),
             outages=_outages(ties),
             changes=changes,
-            steps=_in_order(step for gang in steps.gangs for step in gang.all()) + steps.loose,
+            steps=_in_order((*steps.loose, *(step for gang in steps.gangs for step in gang.all()))),
             aborts=tuple(step for gang in steps.gangs for step in gang.abort),
             gangs=_gangs(ties),
             platforms=tuple((node.name, node.platform) for node in sorted(desired.nodes, key=lambda item: item.name)),
@@ -105,7 +105,8 @@ def _survey(desired: Desired, observed: Observed) -> Survey:
 def _candidate(desired: Desired, observed: Observed, view: GangView) -> tuple[Candidate, tuple[Refusal, ...]]:
     rule = classify(view)
     candidate = Candidate(view, rule, is_refused=False)
-    found = refusals(Case(desired, observed, view)) if candidate.boots else ()
+    checks = CHECKS if candidate.boots else PROOF_CHECKS if rule.situation is Situation.UNPROVED else ()
+    found = refusals(Case(desired, observed, view), checks)
     return Candidate(view, rule, bool(found)), found
 
 
@@ -171,7 +172,13 @@ def _gang_steps(
 ) -> GangSteps:
     if not item.boots:
         return prove_steps(builder)
-    gone = tuple(step for unit in ties.obstacles(item) for step in stops.get(unit.address, ()))
+    in_the_way = {unit.address for unit in ties.obstacles(item)}
+    gone = tuple(
+        step
+        for address, found in stops.items()
+        for step in found
+        if address in in_the_way or step.node in item.nodes  # a lane that shares boots when the others let go
+    )
     return boot_steps(builder, stages[item.address], gone)
 
 
@@ -179,7 +186,8 @@ def _room_reason(ties: Ties, unit: Unit) -> str:
     """Why a unit goes."""
     others = [item.address for item in ties.replacements(unit) if item.address != unit.address]
     if unit.is_wanted:
-        return "an earlier generation" if not unit.running else "boots again"
+        boots = any(item.address == unit.address and item.boots for item in ties.candidates)
+        return "boots again" if boots and unit.running else "an earlier generation, or on another node"
     if others:
         return f"makes room for {', '.join(others)}"
     return "no placement wants it"
