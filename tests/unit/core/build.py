@@ -78,7 +78,7 @@ def container(
     marks = labels(fleet, of, one, revision, f"op-{revision}", image_id)
     ended = state in {"exited", "dead"}
     made = Container(
-        id=f"{where}:{fleet}:{of.address}:{name}",
+        id=f"{where}:{fleet}:{of.address}:{name}{'' if proved else ':unproved'}",
         name=name if proved else unproved_name(name),
         state=state,
         image_id=image_id,

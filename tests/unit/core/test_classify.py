@@ -1,5 +1,4 @@
 """The rules that say what state a wanted gang is in: one test a rule, then who wins where several hold."""
-# ruff: noqa: SIM300 - what is expected stands on the left
 
 from typing import Any
 

@@ -1,5 +1,4 @@
 """The difference between a rank as wanted and its live container: one row a field."""
-# ruff: noqa: SIM300 - what is expected stands on the left
 
 from dataclasses import replace
 from typing import Any
