@@ -6,13 +6,14 @@ Status of a step (the table `MOVES` is the whole of it)::
     pending -> skipped
 
 A step runs when everything it requires is applied or noop. When a step ends badly, whatever requires it is skipped;
-other gangs go on. When the boot or the gate of a gang ends badly, its abort steps run: no half-started gang is left.
+other gangs go on. When the boot or the gate of a gang ends badly, its abort steps run as soon as no start of it is
+under way (a stop that overtakes a start would find nothing to stop): no half-started gang is left.
 """
 
 from collections.abc import Iterable
 from enum import StrEnum
 
-from reconciler.core.plan import Phase, Plan, Step
+from reconciler.core.plan import Op, Phase, Plan, Step
 
 
 class Status(StrEnum):
@@ -58,6 +59,7 @@ class Machine:
         for step in plan.steps:
             for needed in step.requires:
                 self._dependants.setdefault(needed, []).append(step.id)
+        self._aborting: set[str] = set()
         self.is_interrupted = False
 
     def begin(self) -> tuple[Step, ...]:
@@ -67,12 +69,13 @@ class Machine:
     def ended(self, step_id: str, status: Status) -> tuple[Step, ...]:
         """Take the end of a step; the steps that can run now."""
         self._move(step_id, status)
+        step = self._steps[step_id]
         if status in BAD:
-            return self._after_bad(self._steps[step_id])
-        if status is Status.SKIPPED:
+            self._after_bad(step)
+        elif status is Status.SKIPPED:
             self._skip_dependants(step_id)
-            return ()
-        return self._ready(self._dependants.get(step_id, ()))
+        ready = self._ready(self._dependants.get(step_id, ())) if status in GOOD else ()
+        return ready + self._undo(step.gang)
 
     def interrupt(self) -> None:
         """No new steps from now on; those that wait are skipped."""
@@ -106,17 +109,23 @@ class Machine:
     def _is_free(self, step: Step) -> bool:
         return all(self.status[needed] in GOOD for needed in step.requires)
 
-    def _after_bad(self, step: Step) -> tuple[Step, ...]:
+    def _after_bad(self, step: Step) -> None:
         self._skip_dependants(step.id)
-        if step.phase not in ABORTING_PHASES or self.is_interrupted:
-            return ()
+        if step.phase not in ABORTING_PHASES:
+            return
+        self._aborting.add(step.gang)
         for other in self.plan.steps:
             if other.gang == step.gang and other.phase in ABORTING_PHASES and self.status[other.id] is Status.PENDING:
                 self._move(other.id, Status.SKIPPED)
                 self._skip_dependants(other.id)
-        aborts = self._aborts.pop(step.gang, [])
-        for abort in aborts:
-            self.status[abort.id] = Status.RUNNING
+
+    def _undo(self, gang: str) -> tuple[Step, ...]:
+        """The abort steps of a gang that failed, once, when none of its starts is under way."""
+        starting = any(step.op is Op.START and step.gang == gang for step in self.waiting_for)
+        if gang not in self._aborting or starting or self.is_interrupted:
+            return ()
+        aborts = self._aborts.pop(gang, [])
+        self.status.update(dict.fromkeys((abort.id for abort in aborts), Status.RUNNING))
         return tuple(aborts)
 
     def _skip_dependants(self, step_id: str) -> None:
