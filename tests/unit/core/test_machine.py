@@ -1,0 +1,207 @@
+"""The apply state machine: the table of moves, and who goes on when something ends badly."""
+
+import itertools
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.core.desired import Ready
+from reconciler.core.machine import BAD, GOOD, MOVES, IllegalMove, Machine, Status
+from reconciler.core.plan import Op, Phase, Plan, Step
+from tests.unit.core.build import desired, gang, ids, plan, world
+from tests.unit.core.worlds import World, worlds
+
+PAIR = gang("a", ("n1", "n2"), boot_order=((1,), (0,)), ready=Ready(50052))
+TRIO = gang("t", ("n1", "n2", "n3"))
+OTHER = gang("b", ("n4",))
+
+
+def two_boots() -> Plan:
+    """Two lanes that boot and have nothing to do with each other."""
+    return plan(desired(PAIR, OTHER), world(nodes=("n1", "n2", "n4")))
+
+
+def run(machine: Machine, ends: dict[str, Status] | None = None) -> list[str]:
+    """Run to the end in the order that steps become ready; `ends`: how some steps end. The ids in that order."""
+    todo, ran = list(machine.begin()), list[str]()
+    while todo:
+        step = todo.pop(0)
+        ran.append(step.id)
+        todo += machine.ended(step.id, (ends or {}).get(step.id, Status.APPLIED))
+    return ran
+
+
+MOVES_ALLOWED = {
+    (Status.PENDING, Status.RUNNING),
+    (Status.PENDING, Status.SKIPPED),
+    (Status.RUNNING, Status.APPLIED),
+    (Status.RUNNING, Status.NOOP),
+    (Status.RUNNING, Status.STALE),
+    (Status.RUNNING, Status.FAILED),
+    (Status.RUNNING, Status.UNREACHABLE),
+    (Status.RUNNING, Status.SKIPPED),
+}
+
+
+def test_the_table_of_moves_is_this_one() -> None:
+    assert MOVES_ALLOWED == {(before, after) for before, afters in MOVES.items() for after in afters}
+
+
+FORBIDDEN = sorted(set(itertools.product(Status, Status)) - MOVES_ALLOWED)
+
+
+@pytest.mark.parametrize(("before", "after"), FORBIDDEN, ids=[f"{a} to {b}" for a, b in FORBIDDEN])
+def test_an_illegal_move_raises_with_its_story(before: Status, after: Status) -> None:
+    made = two_boots()
+    machine = Machine(made)
+    step = made.steps[0]
+    machine.status[step.id] = before
+    with pytest.raises(IllegalMove) as caught:
+        machine.ended(step.id, after)
+    assert f"step c/a/stage/n1/create of plan {made.id}: {before} -> {after}" == str(caught.value)
+
+
+def test_it_begins_with_what_requires_nothing() -> None:
+    machine = Machine(two_boots())
+    expected = ["c/a/stage/n1/create", "c/a/stage/n2/create", "c/b/stage/n4/create"]
+    assert expected == ids(machine.begin())
+    assert expected == ids(machine.waiting_for)
+
+
+def test_a_step_runs_when_the_last_of_its_requirements_is_done() -> None:
+    machine = Machine(two_boots())
+    machine.begin()
+    assert [] == ids(machine.ended("c/a/stage/n1/create", Status.APPLIED))
+    assert ["c/a/boot/n2/start"] == ids(machine.ended("c/a/stage/n2/create", Status.NOOP))
+    assert ["c/a/boot/n2/ready"] == ids(machine.ended("c/a/boot/n2/start", Status.APPLIED))
+    assert ["c/a/boot/n1/start"] == ids(machine.ended("c/a/boot/n2/ready", Status.APPLIED))
+
+
+def test_all_goes_well() -> None:
+    machine = Machine(two_boots())
+    ran = run(machine)
+    assert sorted(ids(machine.plan.steps)) == sorted(ran)
+    assert machine.is_done
+    assert {Status.APPLIED} == set(machine.status.values())
+
+
+@pytest.mark.parametrize("bad", sorted(BAD))
+def test_a_stage_that_ends_badly_skips_what_needs_it_of_that_gang_only(bad: Status) -> None:
+    machine = Machine(two_boots())
+    run(machine, {"c/a/stage/n2/create": bad})
+    of_a = {step.id: str(machine.status[step.id]) for step in machine.plan.steps if step.gang == "c/a"}
+    expected = dict.fromkeys(of_a, "skipped") | {"c/a/stage/n1/create": "applied", "c/a/stage/n2/create": str(bad)}
+    assert expected == of_a
+    assert {Status.APPLIED} == {machine.status[step.id] for step in machine.plan.steps if step.gang == "c/b"}
+    assert machine.is_done
+
+
+def test_a_stage_that_fails_runs_no_abort_because_nothing_was_started() -> None:
+    assert "abort" not in " ".join(run(Machine(two_boots()), {"c/a/stage/n1/create": Status.FAILED}))
+
+
+@pytest.mark.parametrize(
+    "failing", ["c/a/boot/n2/start", "c/a/boot/n2/ready", "c/a/boot/n1/start", "c/a/verify/verify"]
+)
+def test_a_boot_that_fails_stops_every_rank_the_head_first_and_confirms_nothing(failing: str) -> None:
+    machine = Machine(two_boots())
+    ran = run(machine, {failing: Status.FAILED})
+    assert ["c/a/abort/n1/stop", "c/a/abort/n2/stop"] == [key for key in ran if key.startswith("c/a/abort")]
+    assert not {"c/a/confirm/n1/confirm", "c/a/confirm/n2/confirm"} & set(ran)
+    assert "c/b/confirm/n4/confirm" in ran
+    assert machine.is_done
+
+
+def test_a_confirm_that_fails_leaves_the_gang_running_because_it_was_proved() -> None:
+    assert "abort" not in " ".join(run(Machine(two_boots()), {"c/a/confirm/n1/confirm": Status.UNREACHABLE}))
+
+
+def three_starts() -> Machine:
+    """A gang whose three ranks are being started at once."""
+    machine = Machine(plan(desired(TRIO), world(nodes=TRIO.nodes)))
+    for step in machine.begin():
+        machine.ended(step.id, Status.APPLIED)
+    assert 3 == len(machine.waiting_for)
+    return machine
+
+
+def test_the_abort_waits_for_starts_under_way_lest_it_finds_nothing_to_stop() -> None:
+    machine = three_starts()
+    assert [] == ids(machine.ended("c/t/boot/n2/start", Status.FAILED))
+    assert [] == ids(machine.ended("c/t/boot/n3/start", Status.APPLIED))
+    assert not machine.is_done
+    expected = ["c/t/abort/n3/stop", "c/t/abort/n2/stop", "c/t/abort/n1/stop"]
+    assert sorted(expected) == sorted(ids(machine.ended("c/t/boot/n1/start", Status.APPLIED)))
+
+
+def test_two_ranks_that_fail_abort_once() -> None:
+    machine = three_starts()
+    machine.ended("c/t/boot/n1/start", Status.FAILED)
+    machine.ended("c/t/boot/n2/start", Status.UNREACHABLE)
+    aborts = machine.ended("c/t/boot/n3/start", Status.FAILED)
+    assert 3 == len(aborts)
+    assert [] == [step for abort in aborts for step in machine.ended(abort.id, Status.APPLIED)]
+    assert machine.is_done
+
+
+def test_the_abort_does_not_wait_for_a_rank_that_is_being_watched() -> None:
+    gang_of = gang("w", ("n1", "n2", "n3"), boot_order=((1, 2), (0,)), ready=Ready(50052))
+    machine = Machine(plan(desired(gang_of), world(nodes=gang_of.nodes)))
+    for step in machine.begin():
+        machine.ended(step.id, Status.APPLIED)
+    for key in ("c/w/boot/n2/start", "c/w/boot/n3/start"):
+        machine.ended(key, Status.APPLIED)
+    assert ["c/w/boot/n2/ready", "c/w/boot/n3/ready"] == ids(machine.waiting_for)
+    assert 3 == len(machine.ended("c/w/boot/n2/ready", Status.FAILED))
+    assert () == machine.ended("c/w/boot/n3/ready", Status.FAILED)
+
+
+def test_an_interrupt_skips_what_waits_and_starts_nothing_new() -> None:
+    machine = Machine(two_boots())
+    began = machine.begin()
+    machine.interrupt()
+    assert len(machine.plan.steps) - len(began) == len(machine.with_status(Status.SKIPPED))
+    assert began == machine.waiting_for
+    assert [] == [step for item in began for step in machine.ended(item.id, Status.APPLIED)]
+    assert machine.is_done
+
+
+def test_after_an_interrupt_no_abort_runs_looking_settles_it_later() -> None:
+    machine = three_starts()
+    machine.ended("c/t/boot/n1/start", Status.FAILED)
+    machine.interrupt()
+    assert () == machine.ended("c/t/boot/n2/start", Status.FAILED)
+    assert () == machine.ended("c/t/boot/n3/start", Status.SKIPPED)
+    assert machine.is_done
+
+
+def test_a_plan_without_steps_is_done_at_once() -> None:
+    machine = Machine(plan(desired(OTHER), world(OTHER)))
+    assert () == machine.begin()
+    assert machine.is_done
+
+
+ENDS = sorted(GOOD | BAD)
+
+
+@settings(max_examples=80, deadline=None)
+@given(worlds(), st.integers(0, 2**16))
+def test_however_steps_end_every_step_ends_and_nothing_runs_before_its_requirements(world_of: World, seed: int) -> None:
+    source = random.Random(seed)
+    machine = Machine(plan(world_of.desired, world_of.observed, allow_empty=True))
+    todo: list[Step] = list(machine.begin())
+    started: set[str] = set()
+    while todo:
+        step = todo.pop(source.randrange(len(todo)))
+        assert step.phase is Phase.ABORT or all(machine.status[key] in GOOD for key in step.requires)
+        assert not (step.phase is Phase.ABORT and any(item.op is Op.START and item.gang == step.gang for item in todo))
+        assert step.id not in started
+        started.add(step.id)
+        todo += machine.ended(step.id, source.choice((*sorted(GOOD), *sorted(GOOD), *ENDS)))
+    assert machine.is_done
+    failed = {step.gang for step in machine.with_status(*BAD) if step.phase in {Phase.BOOT, Phase.VERIFY}}
+    assert {step.id for step in machine.plan.aborts if step.gang in failed} == {
+        step.id for step in machine.plan.aborts if step.id in started
+    }
