@@ -16,6 +16,7 @@ ANY_ADDRESS = frozenset({"0.0.0.0", "::", "*"})  # noqa: S104 - read, not bound
 Lines = Sequence[str]
 
 SCRIPT = r"""
+exec 2>/dev/null
 LC_ALL=C; export LC_ALL
 PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/lib/wsl/lib"; export PATH
 part() { printf '\n@@fleet %s\n' "$1"; }
@@ -32,7 +33,7 @@ if command -v ss >/dev/null; then ss -ltnpH
 else cat /proc/net/tcp /proc/net/tcp6
 fi
 part cgroup
-grep -sE '[0-9a-f]{64}' /proc/[0-9]*/cgroup
+grep -sEm1 '[0-9a-f]{64}' /proc/[0-9]*/cgroup
 part gpu
 if command -v nvidia-smi >/dev/null; then
   limit=; command -v timeout >/dev/null && limit='timeout 5'

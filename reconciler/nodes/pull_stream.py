@@ -78,7 +78,9 @@ class PullStream:
 def _doing(states: Iterable[str]) -> str:
     states = list(states)
     ready = sum(state in {"Pull complete", "Already exists"} for state in states)
-    if states and ready == len(states):
+    if not states:
+        return "asking the registry"
+    if ready == len(states):
         return "registering"
     downloading = any(state in {"Downloading", "Waiting", "Pulling fs layer"} for state in states)
     return f"{'downloading' if downloading else 'unpacking'}, {ready} of {len(states)} layers ready"

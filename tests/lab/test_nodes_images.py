@@ -261,17 +261,17 @@ async def test_an_image_without_its_layers_does_not_count(bare_lab: Lab) -> None
     """The containerd store lists an index whose layers are missing, and answers 200 for it."""
     node3, node4 = bare_lab.nodes["node3"], bare_lab.nodes["node4"]
     pin = pin_of(bare_lab, "tiny-multi")
-    bare_lab.preload("tiny-multi", ["node4"])
+    bare_lab.preload("tiny-multi", ["node3"])
     strip = "mkdir /root/x; cd /root/x; tar xf ../whole.tar; find blobs -size +100k -delete; tar cf ../part.tar ."
     save = (
         f"docker tag {pin.digest} whole:1; docker save whole:1 > /root/whole.tar; {strip}; rm -r /root/x ../whole.tar"
     )
-    node4.exec(["sh", "-c", save])
-    (node4.disk / "root" / "part.tar").rename(node3.disk / "root" / "part.tar")
-    node3.exec(["sh", "-c", "docker load < /root/part.tar; rm /root/part.tar"], check=False)
-    assert pin.digest in node3.docker("images", "-a", "--no-trunc")
-    async with fleet_of(target(bare_lab, "node3")) as fleet:
-        node = await fleet.connect("node3", 10)
+    node3.exec(["sh", "-c", save])
+    (node3.disk / "root" / "part.tar").rename(node4.disk / "root" / "part.tar")
+    node4.exec(["sh", "-c", "docker load < /root/part.tar; rm /root/part.tar"], check=False)
+    assert pin.digest in node4.docker("images", "-a", "--no-trunc")
+    async with fleet_of(target(bare_lab, "node4")) as fleet:
+        node = await fleet.connect("node4", 10)
         assert await node.images.present(pin) is None
         assert (await node.observer.observe()).image_for(pin) is None
         await node.images.stage(pin, PLATFORM, Steps())
