@@ -25,11 +25,11 @@ from reconciler.core.events import RunEnded, RunStarted
 from reconciler.core.gate import Verdict
 from reconciler.core.machine import Machine, Status
 from reconciler.core.observed import NodeFacts, Observed, Source, Unknown
-from reconciler.core.outcome import Exit, apply_exit
+from reconciler.core.outcome import Exit, apply_exit, cut_short_exit
 from reconciler.core.plan import Op, Plan
 from reconciler.core.planner import PlanOptions, make_plan
 from reconciler.core.status import FleetStatus, can_be_asked, lane_status, running_refs, unwanted, views
-from reconciler.core.summary import apply_summary, unsettled_summary
+from reconciler.core.summary import apply_summary, cut_short_summary, unsettled_summary
 from reconciler.engines import desired_fleet
 from reconciler.execution.gate import GangWatch, judged
 from reconciler.execution.runner import Failure, OnEvent, Runner
@@ -142,13 +142,25 @@ class Fleet:
             on_event(RunStarted(run.id, plan))
             runner = Runner(plan, self.nodes, store, run.id, on_event, stop or asyncio.Event())
             machine = await runner.run()
-            self._record_revisions(store, run.id, machine)
-            applied = await self._judge(run.id, machine, tuple(runner.failures))
-            if not any(entry.run_id == run.id for entry in store.open_entries()):
-                store.end_run(run.id, int(applied.exit), time.time())
+            applied = await self._concluded(store, runner, machine)
         finally:
             store.close()
         on_event(RunEnded(run.id, int(applied.exit), applied.summary))
+        return applied
+
+    async def _concluded(self, store: state.Store, runner: Runner, machine: Machine) -> Applied:
+        """The end of a run, judged and recorded. What was done stays done where it cannot be recorded."""
+        failures = tuple(runner.failures)
+        if runner.lost is not None:
+            summary = cut_short_summary(machine, runner.lost.summary, runner.lost.hint)
+            return Applied(runner.run_id, cut_short_exit(machine), summary, failures, dict(machine.status))
+        applied = await self._judge(runner.run_id, machine, failures)
+        try:
+            self._record_revisions(store, runner.run_id, machine)
+            if not any(entry.run_id == runner.run_id for entry in store.open_entries()):
+                store.end_run(runner.run_id, int(applied.exit), time.time())
+        except state.StateError as error:
+            return replace(applied, summary=f"{applied.summary}; its end is not recorded: {error.summary}")
         return applied
 
     def _run_of(self, plan: Plan, command: str) -> state.Run:

@@ -52,5 +52,7 @@ def _make(file: Path) -> None:
 
 
 def _unusable(file: Path, error: OSError) -> StateError:
+    if file.parent.exists() and not file.parent.is_dir():
+        return StateError(f"the state {file} cannot be opened: {file.parent} is no folder", start_anew(file.parent))
     first = f"Make {file.parent} and the files in it readable and writable for you."
     return StateError(f"the state {file} cannot be opened: {error.strerror}", start_anew(file, first))

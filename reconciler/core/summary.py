@@ -35,6 +35,13 @@ def apply_summary(machine: Machine, code: Exit) -> str:
     )
 
 
+def cut_short_summary(machine: Machine, why: str, hint: str) -> str:
+    """For a run that had to end because it could not be recorded any more."""
+    left = len(machine.with_status(Status.SKIPPED, Status.RUNNING))
+    ended = f"ended with {left} steps not done, since nothing goes on unrecorded: {why}"
+    return f"{ended}\n{hint} Then `fleet apply` goes on from here"
+
+
 def _counts(changes: Sequence[Change]) -> str:
     counts = Counter(change.kind for change in changes)
     return ", ".join(f"{counts[kind]} {_PAST[kind]}" for kind in Kind if counts[kind]) or "nothing to do"

@@ -34,7 +34,10 @@ class Failure:
 
 @dataclass
 class Runner:
-    """One apply of one plan. `stop` set means: no new steps, let go, say what was waiting."""
+    """One apply of one plan. `stop` set means: no new steps, let go, say what was waiting.
+
+    `lost` is set when the journal could not be written any more: nothing was begun from then on.
+    """
 
     plan: Plan
     fleet: Fleet
@@ -43,6 +46,7 @@ class Runner:
     on_event: OnEvent
     stop: asyncio.Event
     failures: list[Failure] = field(default_factory=list)
+    lost: state.StateError | None = None
 
     async def run(self) -> Machine:
         """Carry out the plan; the machine in its end state. Every effect is journaled before and after."""
@@ -59,6 +63,9 @@ class Runner:
                     break
                 for task in [item for item in tasks if item.done()]:
                     self._launch(effects, machine.ended(tasks[task].id, self._settle(task, tasks)), tasks)
+        except state.StateError as error:
+            self.lost = error
+            machine.interrupt()
         finally:
             await _cancel([stopping, *tasks])
         return machine
