@@ -6,6 +6,7 @@ Adding an engine: write a module with an `ENGINE` value like those beside this f
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 import specs
 from reconciler.core.desired import ContainerSpec, EnvValue, ImagePin, Mount, Ready, SecretRef
@@ -49,10 +50,21 @@ class Job:
         return {key: value for key, value in {**defaults, **self.lane.args}.items() if value is not None}
 
     def model_path(self, seat: Seat) -> str:
-        """The model's path as the rank sees it; empty without a model."""
+        """The model's path as the rank sees it: the node's path through the lane's mounts; empty without a model."""
         if self.model is None:
             return ""
-        return seat.node.expand(self.model.path) if self.model.path else self.model.repo or ""
+        if self.model.path is None:
+            return self.model.repo or ""
+        return self._through_mounts(seat, PurePosixPath(seat.node.expand(self.model.path)))
+
+    def _through_mounts(self, seat: Seat, path: PurePosixPath) -> str:
+        """Where the container sees a path of the node: by the deepest mount above it, else at the same place."""
+        mounts = [(PurePosixPath(seat.node.expand(item.source)), item.target) for item in self.lane.mounts]
+        above = [(source, target) for source, target in mounts if path.is_relative_to(source)]
+        if not above:
+            return str(path)
+        source, target = max(above, key=lambda pair: len(pair[0].parts))
+        return str(PurePosixPath(target) / path.relative_to(source))
 
 
 @dataclass(frozen=True)
