@@ -13,7 +13,7 @@ from reconciler.core.desired import Desired
 from reconciler.core.explain import describe_end
 from reconciler.core.gate import Health, Verdict
 from reconciler.core.identity import is_proved
-from reconciler.core.observed import Observed, Unknown
+from reconciler.core.observed import Container, Observed, Unknown
 from reconciler.core.status import unwanted, views
 
 
@@ -76,10 +76,14 @@ def _gang(view: GangView, verdict: Verdict | None) -> Iterator[Finding]:
     if not any(rank.found for rank in view.ranks):
         yield Finding(Kind.INTENT, address, "placement", "running", "not there", "boot the gang")
         return
+    told: list[Container | None] = []
     for rank in view.ranks:
-        yield from _rank(address, rank)
+        found = tuple(_rank(address, rank))
+        yield from found
+        told += [rank.present] if found else []
     for item in view.spare:
-        yield _spare(address, item.node, item.container.name, is_running=item.container.is_running)
+        if not any(item.container is present for present in told):  # a rank's own container is not left over, too
+            yield _spare(address, item.node, item.container.name, is_running=item.container.is_running)
     if verdict is not None and verdict.health is not Health.HEALTHY:
         yield Finding(Kind.RUNTIME, address, "health", "healthy", verdict.detail, "nothing by itself: see `fleet logs`")
 
