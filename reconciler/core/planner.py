@@ -7,14 +7,24 @@ steps. Nothing here can touch a node, wait, or ask for the time.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from reconciler.core import remarks
 from reconciler.core.admission import CHECKS, PROOF_CHECKS, Case, refusals
 from reconciler.core.classify import GangView, Placed, Situation, by_gang, classify, ours, view_of
 from reconciler.core.desired import Desired, Gang
 from reconciler.core.diff import FieldChange
 from reconciler.core.explain import boot_notes, boot_reason, found_fields
-from reconciler.core.observed import NodeFacts, Observed, Unknown, facts_digest
-from reconciler.core.plan import SCHEMA, Change, Deferred, Foreign, Kind, Outage, Phase, Plan, Refusal, Step, sealed
-from reconciler.core.steps import Builder, GangSteps, boot_steps, next_revision, prove_steps, remove_steps, stop_steps
+from reconciler.core.observed import Observed
+from reconciler.core.plan import SCHEMA, Change, Deferred, Kind, Outage, Phase, Plan, Refusal, Step, sealed
+from reconciler.core.steps import (
+    Builder,
+    GangSteps,
+    boot_steps,
+    new_names,
+    next_revision,
+    prove_steps,
+    remove_steps,
+    stop_steps,
+)
 from reconciler.core.units import Candidate, Ties, Unit, tie
 
 KINDS = {
@@ -54,8 +64,8 @@ def make_plan(desired: Desired, observed: Observed, options: PlanOptions | None 
             fleet=desired.fleet,
             spec=desired.spec_fingerprint,
             commit=options.commit,
-            observed=_digests(observed),
-            unknown=_unknown(observed),
+            observed=remarks.digests(observed),
+            unknown=remarks.unknown(observed),
             refusals=found_refusals,
             deferred=_deferred(ties),
             outages=_outages(ties),
@@ -64,7 +74,7 @@ def make_plan(desired: Desired, observed: Observed, options: PlanOptions | None 
             aborts=tuple(step for gang in steps.gangs for step in gang.abort),
             gangs=_gangs(ties),
             platforms=tuple((node.name, node.platform) for node in sorted(desired.nodes, key=lambda item: item.name)),
-            foreign=_foreign(desired, observed),
+            foreign=remarks.foreign(desired, observed),
             unchanged=survey.unchanged,
         )
     )
@@ -135,10 +145,7 @@ class Layout:
 def _lay_out(ties: Ties, observed: Observed) -> Layout:
     """Stage every gang that goes on; stop units behind the stages of all that replace them; then boot and retire."""
     moving = [item for item in ties.candidates if item.address not in ties.blocked]
-    builders = {
-        item.address: Builder(item, observed, boot_reason(item.view, item.rule), next_revision(item.view))
-        for item in moving
-    }
+    builders = _builders(moving, observed)
     stages = {item.address: builders[item.address].stage() if item.boots else () for item in moving}
     units = [unit for unit in ties.units if unit.address not in ties.held]
     stops = {unit.address: _stops(ties, unit, stages) for unit in units}
@@ -151,6 +158,17 @@ def _lay_out(ties: Ties, observed: Observed) -> Layout:
         if _may_be_removed(ties, unit):
             loose += remove_steps(unit, _room_reason(ties, unit), (*stops[unit.address], *confirms))
     return Layout(tuple(gangs.values()), tuple(loose))
+
+
+def _builders(moving: Iterable[Candidate], observed: Observed) -> dict[str, Builder]:
+    """One a gang. A lane on two clusters that share a node gets a revision, and so names, of its own on each."""
+    taken: set[tuple[str, str]] = set()
+    builders = {}
+    for item in moving:
+        revision = next_revision(item.view, taken)
+        taken |= set(new_names(item.view, revision))
+        builders[item.address] = Builder(item, observed, boot_reason(item.view, item.rule), revision)
+    return builders
 
 
 def _may_be_removed(ties: Ties, unit: Unit) -> bool:
@@ -172,14 +190,10 @@ def _gang_steps(
 ) -> GangSteps:
     if not item.boots:
         return prove_steps(builder)
-    in_the_way = {unit.address for unit in ties.obstacles(item)}
-    gone = tuple(
-        step
-        for address, found in stops.items()
-        for step in found
-        if address in in_the_way or step.node in item.nodes  # a lane that shares boots when the others let go
-    )
-    return boot_steps(builder, stages[item.address], gone)
+    gone = [step for unit in ties.obstacles(item) for step in stops.get(unit.address, ())]
+    if item.view.gang.shares:  # it boots when the lanes beside it that change have let go of their memory
+        gone += [step for found in stops.values() for step in found if step.node in item.nodes and step not in gone]
+    return boot_steps(builder, stages[item.address], tuple(gone))
 
 
 def _room_reason(ties: Ties, unit: Unit) -> str:
@@ -271,29 +285,3 @@ def _empty_guard(desired: Desired, survey: Survey, options: PlanOptions) -> tupl
     names = ", ".join(running)
     summary = f"the spec places no lane, and these run: {names}"
     return (Refusal("empty", running[0], None, summary, "to stop them all: `fleet down --all`"),)
-
-
-def _digests(observed: Observed) -> tuple[tuple[str, str], ...]:
-    known = ((node, observed.facts(node)) for node in sorted(observed.nodes))
-    return tuple((node, facts_digest(facts)) for node, facts in known if facts is not None)
-
-
-def _unknown(observed: Observed) -> tuple[Unknown, ...]:
-    states = (observed.nodes[node] for node in sorted(observed.nodes))
-    return tuple(state for state in states if isinstance(state, Unknown))
-
-
-def _foreign(desired: Desired, observed: Observed) -> tuple[Foreign, ...]:
-    found = []
-    for node in sorted(observed.nodes):
-        facts = observed.facts(node)
-        for item in () if facts is None else facts.containers:
-            if item.is_running and (item.owner is None or item.owner.fleet != desired.fleet):
-                ports = _ports_of(facts, item.id) or item.published_ports
-                found.append(Foreign(node, item.name, ports, item.gpus))
-    return tuple(sorted(found, key=lambda item: (item.node, item.name)))
-
-
-def _ports_of(facts: NodeFacts | None, container_id: str) -> tuple[int, ...]:
-    listeners = () if facts is None else facts.listeners
-    return tuple(sorted({item.port for item in listeners if item.container_id == container_id}))

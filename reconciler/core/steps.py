@@ -1,6 +1,6 @@
 """The steps of one gang and of one unit. Dependencies only ever point to an earlier phase or an earlier step."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from reconciler.core.classify import GangView, Placed, RankView
@@ -20,26 +20,35 @@ def _ids(steps: Iterable[Step]) -> tuple[str, ...]:
     return tuple(step.id for step in steps)
 
 
-def next_revision(view: GangView) -> int:
-    """The revision of containers that have to be created: that of the fitting ones while its names are free."""
+def next_revision(view: GangView, taken: Container[tuple[str, str]] = ()) -> int:
+    """The revision of containers that have to be created: that of the fitting ones while its names are free.
+
+    `taken`: names (node, name) that others of the same plan are going to have.
+    """
     found = [item.container for item in view.spare] + [rank.fit for rank in view.ranks if rank.fit]
     numbers = [item.owner.revision for item in found if item.owner]
     fitting = [rank.fit.owner.revision for rank in view.ranks if rank.fit and rank.fit.owner]
     revision = max(fitting) if fitting else max(numbers, default=0) + 1
-    if fitting and not _names_free(view, revision):
+    if fitting and not _names_free(view, revision, taken):
         revision = max(numbers) + 1
-    while not _names_free(view, revision):
+    while not _names_free(view, revision, taken):
         revision += 1
     return revision
 
 
-def _names_free(view: GangView, revision: int) -> bool:
+def new_names(view: GangView, revision: int) -> Iterator[tuple[str, str]]:
+    """Node and final name of every container that has to be created."""
     for rank in view.ranks:
-        name = container_name(view.gang.lane, rank.rank.index, revision)
-        taken = rank.facts.container(name) or rank.facts.container(unproved_name(name))
-        if rank.fit is None and taken is not None:
-            return False
-    return True
+        if rank.fit is None:
+            yield rank.rank.node, container_name(view.gang.lane, rank.rank.index, revision)
+
+
+def _names_free(view: GangView, revision: int, taken: Container[tuple[str, str]]) -> bool:
+    facts = {rank.rank.node: rank.facts for rank in view.ranks}
+    return not any(
+        (node, name) in taken or facts[node].container(name) or facts[node].container(unproved_name(name))
+        for node, name in new_names(view, revision)
+    )
 
 
 @dataclass(frozen=True)

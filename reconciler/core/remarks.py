@@ -1,0 +1,34 @@
+"""What a plan says beside its steps: what was seen, what could not be, and what is not ours."""
+
+from reconciler.core.desired import Desired
+from reconciler.core.observed import NodeFacts, Observed, Unknown, facts_digest
+from reconciler.core.plan import Foreign
+
+
+def digests(observed: Observed) -> tuple[tuple[str, str], ...]:
+    """A digest of each known node, by name: what the plan is bound to."""
+    known = ((node, observed.facts(node)) for node in sorted(observed.nodes))
+    return tuple((node, facts_digest(facts)) for node, facts in known if facts is not None)
+
+
+def unknown(observed: Observed) -> tuple[Unknown, ...]:
+    """The nodes that could not be read, by name."""
+    states = (observed.nodes[node] for node in sorted(observed.nodes))
+    return tuple(state for state in states if isinstance(state, Unknown))
+
+
+def foreign(desired: Desired, observed: Observed) -> tuple[Foreign, ...]:
+    """Running containers that this fleet did not make, by node and name."""
+    found = []
+    for node in sorted(observed.nodes):
+        facts = observed.facts(node)
+        for item in () if facts is None else facts.containers:
+            if item.is_running and (item.owner is None or item.owner.fleet != desired.fleet):
+                ports = _ports_of(facts, item.id) or item.published_ports
+                found.append(Foreign(node, item.name, ports, item.gpus))
+    return tuple(sorted(found, key=lambda item: (item.node, item.name)))
+
+
+def _ports_of(facts: NodeFacts | None, container_id: str) -> tuple[int, ...]:
+    listeners = () if facts is None else facts.listeners
+    return tuple(sorted({item.port for item in listeners if item.container_id == container_id}))
