@@ -1,11 +1,11 @@
-"""One-line summaries of how an apply ended, with the next command."""
+"""Short summaries of how an apply ended, with the next command."""
 
 from collections import Counter
 from collections.abc import Sequence
 
 from reconciler.core.machine import BAD, Machine, Status
 from reconciler.core.outcome import Exit
-from reconciler.core.plan import Change, Kind, Phase
+from reconciler.core.plan import Change, Kind, Op, Phase
 
 _PAST = {
     Kind.BOOT: "booted",
@@ -25,14 +25,42 @@ def apply_summary(machine: Machine, code: Exit) -> str:
     if code in {Exit.OK, Exit.UNREACHABLE}:
         rest = f"; not reached: {', '.join(item.node for item in machine.plan.unknown)}" if machine.plan.unknown else ""
         return f"{_counts(machine.plan.changes)}{rest}"
-    gangs = ", ".join(sorted({step.gang for step in machine.with_status(*BAD) if step.phase is not Phase.ABORT}))
+    gangs = ", ".join(sorted(_failed(machine)))
     if code is Exit.REFUSED:
         return f"{gangs}: changed since the plan was made; nothing was stopped; run `fleet plan` again"
     if code is Exit.UNCHANGED:
-        return f"{gangs}: failed before anything was stopped; the fleet serves what it served before"
-    return (
-        f"{gangs}: failed after the cut; the containers of before are kept, stopped; see `fleet status`, `fleet logs`"
+        before = "failed before anything was stopped; the fleet serves what it served before"
+        return f"{gangs}: {before}\n{_next(machine, ())}"
+    stopped = _stopped_in_vain(machine)
+    kept = f"stopped for it, and kept: {', '.join(stopped)}" if stopped else "nothing was stopped for it"
+    return f"{gangs}: failed; {kept}\n{_next(machine, stopped)}"
+
+
+def _failed(machine: Machine) -> set[str]:
+    """The gangs in which something ended badly, and those that could not go on because of it."""
+    bad = {step.gang for step in machine.with_status(*BAD) if step.phase is not Phase.ABORT}
+    return bad | {step.gang for step in machine.with_status(Status.SKIPPED) if step.phase is not Phase.RETIRE}
+
+
+def _stopped_in_vain(machine: Machine) -> tuple[str, ...]:
+    """The lanes that were stopped for a gang that failed: to make room for it, or to be replaced."""
+    stopped = {step.id: step.gang for step in machine.with_status(Status.APPLIED) if step.op is Op.STOP}
+    failed = _failed(machine)
+    needed = {item for step in machine.plan.steps if step.gang in failed for item in step.requires}
+    return tuple(sorted({gang for step_id, gang in stopped.items() if step_id in needed}))
+
+
+def _next(machine: Machine, stopped: Sequence[str]) -> str:
+    """What a person can do now."""
+    silent = sorted({step.node for step in machine.with_status(Status.UNREACHABLE) if step.node})
+    if silent:
+        return f"when {', '.join(silent)} can be reached again: `fleet apply` goes on from here"
+    changed = any(
+        item.gang in _failed(machine) and item.kind in {Kind.BOOT, Kind.REPLACE} for item in machine.plan.changes
     )
+    undo = "; to have back what was stopped: undo the change in the spec, then `fleet apply`"
+    back = undo if stopped and changed else ""
+    return f"mend what is shown above, then `fleet apply`{back}"
 
 
 def cut_short_summary(machine: Machine, why: str, hint: str) -> str:
