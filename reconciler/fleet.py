@@ -30,7 +30,7 @@ from reconciler.core.plan import Op, Plan
 from reconciler.core.planner import PlanOptions, make_plan
 from reconciler.core.status import FleetStatus, can_be_asked, lane_status, running_refs, unwanted, views
 from reconciler.core.summary import apply_summary, cut_short_summary, unsettled_summary
-from reconciler.engines import desired_fleet
+from reconciler.engines import RULES, desired_fleet
 from reconciler.execution.gate import GangWatch, judged
 from reconciler.execution.runner import Failure, OnEvent, Runner
 from reconciler.nodes import protocols
@@ -84,7 +84,7 @@ class Fleet:
         `connect` and `open_store` say what the nodes are and where the journal is kept: over SSH, and in a folder
         `.fleet` beside the spec.
         """
-        spec = specs.load(path)
+        spec = specs.load(path, RULES)
         return cls(spec, desired_fleet(spec), connect(spec), open_store)
 
     async def __aenter__(self) -> Self:

@@ -1,18 +1,21 @@
 """What the user may write: models, loading with located diagnostics, cross-object rules, JSON Schema."""
 
 from specs.diagnostics import Diagnostic, Place, SpecErrors
+from specs.draft import Draft
 from specs.images import ImageRef
 from specs.inventory import Cluster, Docker, Interface, Nccl, Node, Registry, Ssh
 from specs.lanes import Health, Lane, Model, Mount, Parallel, Parked, Placement, Probe, Secret
 from specs.loader import load
 from specs.model import Spec
 from specs.quantities import parse_duration, parse_size
+from specs.rules import Rule
 from specs.schema import json_schema
 
 __all__ = [
     "Cluster",
     "Diagnostic",
     "Docker",
+    "Draft",
     "Health",
     "ImageRef",
     "Interface",
@@ -27,6 +30,7 @@ __all__ = [
     "Placement",
     "Probe",
     "Registry",
+    "Rule",
     "Secret",
     "Spec",
     "SpecErrors",

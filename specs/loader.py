@@ -16,7 +16,7 @@ from specs.lanes import Lane, Model, Placement
 from specs.model import Spec
 from specs.problems import explain
 from specs.records import Record
-from specs.rules import RULES
+from specs.rules import RULES, Rule
 from specs.scalars import Mode, Shape, to_data
 from specs.tree import Entry, Loc, Mapping, Sequence, Tree, value_place
 
@@ -41,10 +41,11 @@ _NAME: TypeAdapter[str] = TypeAdapter(Name)
 _REGISTRY_HOST: TypeAdapter[str] = TypeAdapter(RegistryHost)
 
 
-def load(path: Path) -> Spec:
+def load(path: Path, rules: tuple[Rule, ...] = ()) -> Spec:
     """Read, validate and return the spec whose main file is `path`.
 
-    Raises SpecErrors with every fault of every file, sorted by file and line.
+    `rules` are checked beside the spec's own: what only the caller knows, such as the names of engines. Raises
+    SpecErrors with every fault of every file, sorted by file and line.
     """
     faults: list[Diagnostic] = []
     files = Files(Path(path), faults)
@@ -53,7 +54,7 @@ def load(path: Path) -> Spec:
     sections = {name: parts.section(name) for name in _SECTIONS}
     placements = parts.placements()
     draft = _draft(sections, placements, files)
-    for rule in RULES:
+    for rule in (*RULES, *rules):
         faults.extend(rule(draft))
     if faults or fleet is None:
         raise SpecErrors(faults)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import Field, PrivateAttr, Strict
 
-from specs.diagnostics import Diagnostic, Place
+from specs.diagnostics import Place
 from specs.fields import Name, RegistryHost
 from specs.inventory import Cluster, Node, Registry
 from specs.lanes import Lane, Model, Placement
@@ -84,10 +84,6 @@ class Spec(Record):
         """
         origin = self._origin
         return origin.find(loc) if origin.find else Place(origin.root)
-
-    def diagnostic(self, loc: Loc, summary: str, detail: str = "", hint: str = "") -> Diagnostic:
-        """Return a diagnostic at the value at `loc`, for checks that need to know more than the spec does."""
-        return Diagnostic.at(self.place(*loc), summary, detail, hint)
 
     def _canonical(self) -> dict[str, object]:
         content = self.model_dump(mode="json", exclude_defaults=True)

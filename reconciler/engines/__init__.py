@@ -8,7 +8,7 @@ from reconciler.core.desired import Desired, Gang, HealthGate, NodeDeclaration, 
 from reconciler.engines import custom, llamacpp
 from reconciler.engines.base import Engine, Job, Seat, container
 
-__all__ = ["ENGINES", "Engine", "desired_fleet"]
+__all__ = ["ENGINES", "RULES", "Engine", "desired_fleet"]
 
 ENGINES: dict[str, Engine] = {engine.name: engine for engine in (llamacpp.ENGINE, custom.ENGINE)}
 """Every engine that a lane can name. Adding one is one module and one entry here."""
@@ -17,11 +17,8 @@ ENGINES: dict[str, Engine] = {engine.name: engine for engine in (llamacpp.ENGINE
 def desired_fleet(spec: specs.Spec) -> Desired:
     """Everything the spec wants, rendered to containers.
 
-    Raises `specs.SpecErrors` with every lane its engine cannot work with.
+    The spec was loaded with `RULES`. Raises KeyError for an engine that does not exist.
     """
-    problems = tuple(_problems(spec))
-    if problems:
-        raise specs.SpecErrors(problems)
     nodes = tuple(
         NodeDeclaration(name, node.platform, node.gpus, node.memory) for name, node in sorted(spec.nodes.items())
     )
@@ -29,16 +26,25 @@ def desired_fleet(spec: specs.Spec) -> Desired:
     return Desired(spec.fleet, spec.fingerprint, nodes, gangs)
 
 
-def _problems(spec: specs.Spec) -> Iterator[specs.Diagnostic]:
-    for name, lane in spec.lanes.items():
-        engine = ENGINES.get(lane.engine)
-        if engine is None:
-            close = difflib.get_close_matches(lane.engine, ENGINES, 1, 0.4)
+def engines_exist(draft: specs.Draft) -> Iterator[specs.Diagnostic]:
+    """Each lane names an engine there is."""
+    for loc, name in draft.names("lanes", "*", "engine"):
+        if name not in ENGINES:
+            close = difflib.get_close_matches(name, ENGINES, 1, 0.4)
             hint = f"did you mean '{close[0]}'?" if close else f"known are {', '.join(sorted(ENGINES))}"
-            yield spec.diagnostic(("lanes", name, "engine"), f"unknown engine '{lane.engine}'", hint=hint)
-            continue
-        for fault in engine.faults(lane):
-            yield spec.diagnostic(("lanes", name, *fault.loc), fault.summary, fault.detail, fault.hint)
+            yield draft.at(loc, f"unknown engine '{name}'", hint=hint)
+
+
+def engines_can_work(draft: specs.Draft) -> Iterator[specs.Diagnostic]:
+    """Each lane has what its engine needs, placed or not."""
+    for name, lane in draft.lanes.items():
+        engine = ENGINES.get(lane.engine)
+        for fault in engine.faults(lane) if engine else ():
+            yield draft.at(("lanes", name, *fault.loc), fault.summary, fault.detail, fault.hint)
+
+
+RULES: tuple[specs.Rule, ...] = (engines_exist, engines_can_work)
+"""What engines ask of a spec, for `specs.load`."""
 
 
 def _gang(spec: specs.Spec, placement: specs.Placement) -> Gang:
