@@ -11,7 +11,7 @@ from tests.lab import Lab
 from tests.lab.shell import Progress
 from tests.lab.specfile import for_lab, write
 
-NAME, SUBNET = "fleetdemo", "10.84.0.0/24"
+NAME, SUBNET = "fleetdemo", "10.86.0.0/24"
 ASK_S = 60.0
 
 
