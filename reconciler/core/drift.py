@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from reconciler.core.canonical import fingerprint
-from reconciler.core.classify import GangView, RankView
+from reconciler.core.classify import GangView, Placed, RankView
 from reconciler.core.desired import Desired
 from reconciler.core.explain import describe_end
 from reconciler.core.gate import Health, Verdict
@@ -75,6 +75,7 @@ def _gang(view: GangView, verdict: Verdict | None) -> Iterator[Finding]:
     address = view.gang.address
     if not any(rank.found for rank in view.ranks):
         yield Finding(Kind.INTENT, address, "placement", "running", "not there", "boot the gang")
+        yield from (_left(address, item) for item in view.strays)
         return
     told: list[Container | None] = []
     for rank in view.ranks:
@@ -83,7 +84,7 @@ def _gang(view: GangView, verdict: Verdict | None) -> Iterator[Finding]:
         told += [rank.present] if found else []
     for item in view.spare:
         if not any(item.container is present for present in told):  # a rank's own container is not left over, too
-            yield _spare(address, item.node, item.container.name, is_running=item.container.is_running)
+            yield _left(address, item)
     if verdict is not None and verdict.health is not Health.HEALTHY:
         yield Finding(Kind.RUNTIME, address, "health", "healthy", verdict.detail, "nothing by itself: see `fleet logs`")
 
@@ -97,12 +98,16 @@ def _rank(address: str, rank: RankView) -> Iterator[Finding]:
     elif not is_proved(present.name):
         yield Finding(Kind.RUNTIME, where, "proof", "proved healthy", "never proved", "prove it", present.started_at)
     if present is not None and rank.fit is None:
+        if not rank.drift:  # the spec says something else that the container alone does not show, as a default
+            wanted, made = rank.rank.fingerprint[:12], present.owner.fingerprint[:12] if present.owner else ""
+            yield Finding(Kind.CONFIG, where, "fingerprint", wanted, made, "replace the gang", present.created_at)
         for change in rank.drift:
             kind = Kind.IDENTITY if change.field == "image" else Kind.CONFIG
             before, after = change.before or "not set", change.after or "not set"
             yield Finding(kind, where, change.field, after, before, "replace the gang", present.created_at)
 
 
-def _spare(address: str, node: str, name: str, *, is_running: bool) -> Finding:
-    found = "runs" if is_running else "is left, stopped"
-    return Finding(Kind.RUNTIME, f"{address}@{node}", f"container {name}", "not there", found, "remove it")
+def _left(address: str, item: Placed) -> Finding:
+    found = "runs" if item.container.is_running else "is left, stopped"
+    where, what = f"{address}@{item.node}", f"container {item.container.name}"
+    return Finding(Kind.RUNTIME, where, what, "not there", found, "remove it")

@@ -17,10 +17,17 @@ def boot_reason(view: GangView, rule: Rule) -> str:
     if rule.situation is Situation.BROKEN:
         return f"{'; '.join(_dead(view))}: the gang boots again"
     if rule.situation is Situation.CHANGED:
-        return f"the spec changed: {_names(found_fields(view)) or 'another rank layout'}"
+        return f"the spec changed: {_names(found_fields(view)) or _unseen(view)}"
     if rule.situation is Situation.DRIFTED:
         return f"changed by hand on the node: {_names(found_fields(view))}"
     return rule.sentence
+
+
+def _unseen(view: GangView) -> str:
+    """What changed when no field of a rank's running container differs."""
+    if any(item.container.is_running for item in view.strays):
+        return "other nodes or ranks"
+    return "something the running container does not show, as a default that is now left to the image"
 
 
 def _stopped_reason(view: GangView) -> str:

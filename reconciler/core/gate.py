@@ -53,7 +53,7 @@ class Verdict:
 def judge_ranks(gang: Gang, found: tuple[Container | None, ...]) -> Verdict | None:
     """A failure among the ranks, the one that ended first; None when every rank runs."""
     dead = [
-        (container.finished_at if container else "", rank, container)
+        (container.finished_at.rstrip("Z") if container else "", rank, container)  # digits of a second vary in number
         for rank, container in zip(gang.ranks, found, strict=True)
         if container is None or container.state != "running"
     ]
@@ -135,7 +135,7 @@ def answer_text(body: bytes) -> str | None:
         choice = json.loads(body)["choices"][0]
         message = choice.get("message")
         if message is None:
-            return str(choice["text"])
+            return str(choice["text"] or "")
         return f"{message.get('reasoning_content') or ''}{message.get('content') or ''}"
     except (ValueError, TypeError, KeyError, IndexError, AttributeError):
         return None

@@ -144,16 +144,20 @@ def _sync(situation: Situation) -> Sync:
     return Sync.IN_SYNC if situation in {Situation.IN_SYNC, Situation.LITTERED} else Sync.OUT_OF_SYNC
 
 
+RANK_HEALTH = {"running": Health.HEALTHY, "restarting": Health.CRASH_LOOPING}
+"""By the state of the rank's container; any other is degraded."""
+
+
 def _rank_status(view: RankView) -> RankStatus:
     present = view.present
-    health = Health.HEALTHY if present is not None and present.state == "running" else Health.DEGRADED
+    health = RANK_HEALTH.get(present.state, Health.DEGRADED) if present is not None else Health.MISSING
     return RankStatus(
         rank=view.rank.index,
         node=view.rank.node,
         role=view.rank.role,
         container=present.name if present else None,
         sync=Sync.IN_SYNC if view.is_up else Sync.OUT_OF_SYNC,
-        health=Health.MISSING if present is None else health,
+        health=health,
         reach=Reach.REACHABLE,
         detail="running" if health is Health.HEALTHY else describe_end(present),
     )
