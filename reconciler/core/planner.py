@@ -269,7 +269,9 @@ def _outages(ties: Ties) -> tuple[Outage, ...]:
 def _deferred(ties: Ties) -> tuple[Deferred, ...]:
     refused = {item.address for item in ties.candidates if item.is_refused}
     waiting = {address: why for address, why in ties.blocked.items() if address not in refused}
-    kept = {address: f"stays: {why}" for address, why in ties.held.items() if address not in ties.blocked}
+    left = {unit.address: "what is left of it elsewhere " for unit in ties.units if unit.is_wanted}
+    held = {address: why for address, why in ties.held.items() if address not in ties.blocked}
+    kept = {address: f"{left.get(address, '')}stays: {why}" for address, why in held.items()}
     return tuple(Deferred(address, why) for address, why in sorted({**waiting, **kept}.items()))
 
 

@@ -31,6 +31,8 @@ def apply_summary(machine: Machine, code: Exit) -> str:
     if code is Exit.UNCHANGED:
         before = "failed before anything was stopped; the fleet serves what it served before"
         return f"{gangs}: {before}\n{_next(machine, ())}"
+    if all(step.phase in {Phase.RETIRE, Phase.ABORT} for step in machine.with_status(*BAD)):
+        return f"{gangs}: as wanted, but what is left of before could not be removed\n{_next(machine, ())}"
     stopped = _stopped_in_vain(machine)
     kept = f"stopped for it, and kept: {', '.join(stopped)}" if stopped else "nothing was stopped for it"
     return f"{gangs}: failed; {kept}\n{_next(machine, stopped)}"
@@ -46,7 +48,8 @@ def _stopped_in_vain(machine: Machine) -> tuple[str, ...]:
     """The lanes that were stopped for a gang that failed: to make room for it, or to be replaced."""
     stopped = {step.id: step.gang for step in machine.with_status(Status.APPLIED) if step.op is Op.STOP}
     failed = _failed(machine)
-    needed = {item for step in machine.plan.steps if step.gang in failed for item in step.requires}
+    boots = [step for step in machine.plan.steps if step.gang in failed and step.phase is not Phase.RETIRE]
+    needed = {item for step in boots for item in step.requires}
     return tuple(sorted({gang for step_id, gang in stopped.items() if step_id in needed}))
 
 
