@@ -1,0 +1,458 @@
+"""Unattended use, by the very files of `examples/`: a git push that applies, and a cron job that looks for drift."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from . import Lab, serving
+from .fleet_cli import FLEET, Desk, containers, desk, names
+from .shell import run, wait_until
+
+pytestmark = pytest.mark.lab
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SOLO, PAIR = ("solo", "single-3"), ("pair", "pair-a")
+
+
+# a push applies
+
+
+@dataclass(frozen=True)
+class Forge:
+    """A bare repository with the hook, and a clone of it in which somebody writes the spec."""
+
+    lab: Lab
+    bare: Path
+    desk: Desk
+
+    def git(self, *words: str, check: bool = True) -> "subprocess.CompletedProcess[str]":
+        """git in the clone."""
+        return run(["git", *words], cwd=self.desk.folder, check=check, timeout=120, env=git_env())
+
+    def commit(self, subject: str = "change") -> str:
+        """Commit everything; the short id."""
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", subject)
+        return self.git("rev-parse", "--short", "HEAD").stdout.strip()
+
+    def push(self, *words: str) -> str:
+        """Push (main by default); what git and the hook said."""
+        done = self.git("push", "origin", *(words or ("main",)))
+        return re.sub(r"^remote: ?", "", done.stdout + done.stderr, flags=re.MULTILINE)
+
+    @contextmanager
+    def pushing(self) -> Iterator["subprocess.Popen[str]"]:
+        """A push while it runs, in a process group of its own."""
+        with subprocess.Popen(
+            ["git", "push", "origin", "main"],
+            cwd=self.desk.folder,
+            env=git_env(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            yield process
+
+    @property
+    def home(self) -> Path:
+        """Where the hook keeps its things."""
+        return self.bare / "fleet"
+
+    def wait_for_end(self) -> None:
+        """Until no push is being applied."""
+        run(["flock", str(self.home / "lock"), "true"], timeout=60)
+
+
+def git_env() -> dict[str, str]:
+    """As for a person with a name and no settings."""
+    person = {f"GIT_{role}_{what}": "ops" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    return {"PATH": "/usr/bin:/bin", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", **person}
+
+
+def readme_commands() -> list[list[str]]:
+    """The commands by which `examples/gitops/README.md` makes the repository."""
+    text = (EXAMPLES / "gitops/README.md").read_text()
+    block = next(part for part in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) if "git init" in part)
+    return [line.split() for line in block.splitlines()]
+
+
+def place_of(word: str, bare: Path) -> str:
+    places = {"/srv/fleet.git": str(bare), "/opt/fleet/bin/fleet": FLEET}
+    return places.get(word, word.replace("/path/to/examples", str(EXAMPLES)))
+
+
+@pytest.fixture
+def forge(clean_lab: Lab, tmp_path: Path) -> Forge:
+    """Made as the README says, with one lane on node3 committed and not yet pushed."""
+    bare = tmp_path / "fleet.git"
+    folder = tmp_path
+    for words in readme_commands():
+        argv = [place_of(word, bare) for word in words]
+        if argv[0] == "cd":
+            folder = Path(argv[1])
+        else:
+            run(argv, cwd=folder, env=git_env())
+    run(["git", "clone", "--quiet", str(bare), str(tmp_path / "clone")], env=git_env())
+    made = Forge(clean_lab, bare, desk(clean_lab, tmp_path / "clone", SOLO))
+    made.git("checkout", "--quiet", "-B", "main")
+    made.commit()
+    return made
+
+
+def context_size(forge: Forge, tokens: int) -> None:
+    """Edit the spec: another argument for the engine."""
+    forge.desk.edit("lanes.yaml", lambda content: content["models"]["bigram"]["args"].update({"ctx-size": tokens}))
+
+
+def answer(lab: Lab) -> str:
+    """What the lane on node3 says to a user."""
+    return serving.ask(f"http://{lab.nodes['node3'].address}:30000")
+
+
+def test_a_push_boots_a_lane_and_an_edit_replaces_it(forge: Forge) -> None:
+    short = forge.git("rev-parse", "--short", "HEAD").stdout.strip()
+    said = forge.push()
+    assert f"commit {short}" in said
+    assert f"fleet: {short} is applied" in said
+    assert {"node3": ["fleet-solo-r0-v1"]} == names(forge.lab)
+    assert "Paris" in answer(forge.lab)
+
+    context_size(forge, 256)
+    short = forge.commit()
+    said = forge.push()
+    assert f"commit {short}" in said
+    assert "argv: 512 -> 256" in said
+    assert "as the last boot" in said  # the state of the first push is there
+    assert {"node3": ["fleet-solo-r0-v2"]} == names(forge.lab)
+    assert "Paris" in answer(forge.lab)
+    assert len(list(forge.home.glob("tree.*"))) == 1
+    drift = forge.desk.fleet("drift", "--file", str(forge.home / "current/fleet.yaml"))
+    assert drift.rc == 0, drift.said
+
+
+def test_what_changes_nothing_says_why_and_touches_nothing(forge: Forge) -> None:
+    forge.push()
+    before = containers(forge.lab)
+    applied = (forge.home / "current").resolve()
+
+    (forge.desk.folder / "README.md").write_text("words\n")
+    assert f"fleet: {forge.commit()} has nothing to do" in forge.push()
+
+    lanes = forge.desk.folder / "lanes.yaml"
+    good, lines = lanes.read_text(), lanes.read_text().count("\n")
+    lanes.write_text(f"{good}lame: 1\n")
+    short = forge.commit()
+    said = forge.push()
+    assert f"lanes.yaml:{lines + 1}:1: unknown key 'lame'" in said
+    assert f"fleet: {short} is not valid: nothing is changed" in said
+
+    lanes.write_text(f"{good}lanes: [\n")
+    forge.commit()
+    assert re.search(r"^fleet: lanes\.yaml:\d+:\d+: ", forge.push(), re.MULTILINE)
+
+    lanes.write_text(good)
+    forge.desk.place()
+    short = forge.commit()
+    said = forge.push()
+    assert "the spec places no lane" in said
+    assert f"fleet: {short} is refused: nothing is changed" in said
+
+    forge.git("rm", "--quiet", "fleet.yaml")
+    assert f"fleet: {forge.commit()} has no fleet.yaml" in forge.push()
+
+    assert before == containers(forge.lab)
+    assert applied != (forge.home / "current").resolve()  # of the commit with nothing to do
+    assert len(list(forge.home.glob("tree.*"))) == 1
+    assert "Paris" in answer(forge.lab)
+
+
+def test_other_branches_tags_and_deletions_do_nothing(forge: Forge) -> None:
+    forge.push("main:draft")
+    forge.git("tag", "v1")
+    assert "fleet:" not in forge.push("v1")
+    assert "fleet:" not in forge.push(":draft")
+    assert not forge.home.exists()
+    assert {} == names(forge.lab)
+
+
+def test_history_cannot_be_rewritten(forge: Forge) -> None:
+    forge.push()
+    before = containers(forge.lab)
+    context_size(forge, 256)
+    forge.git("commit", "--quiet", "--all", "--amend", "--message", "another past")
+    for words in (("--force", "origin", "main"), ("origin", ":main")):
+        refused = forge.git("push", *words, check=False)
+        assert refused.returncode != 0
+        assert "denying non-fast-forward" in refused.stderr or "refusing to delete" in refused.stderr
+    assert before == containers(forge.lab)
+
+
+def test_a_deleted_branch_changes_nothing_where_git_allows_it(forge: Forge) -> None:
+    forge.push()
+    before = containers(forge.lab)
+    run(["git", "-C", str(forge.bare), "config", "receive.denyDeleteCurrent", "ignore"])
+    assert "fleet: main is deleted: nothing is changed" in forge.push(":main")
+    assert before == containers(forge.lab)
+
+
+def test_of_two_pushes_the_second_waits(forge: Forge) -> None:
+    forge.push()
+    context_size(forge, 256)
+    forge.commit("first")
+    with forge.pushing() as first:
+        wait_for_log(forge, "creating fleet-solo-r0-v2")
+        context_size(forge, 384)
+        short = forge.commit("second")
+        said = forge.push()
+        first_said = first.communicate(timeout=60)[0]
+    assert "is applied" in first_said
+    assert "fleet: another push is being applied: waiting for its end" in said
+    assert "argv: 256 -> 384" in said
+    assert f"fleet: {short} is applied" in said
+    assert {"node3": ["fleet-solo-r0-v3"]} == names(forge.lab)
+
+
+def test_of_pushes_that_wait_only_the_newest_is_applied(forge: Forge) -> None:
+    forge.push()
+    before = containers(forge.lab)
+    with locked(forge.home / "lock") as unlock:
+        context_size(forge, 256)
+        old = forge.commit("old")
+        with forge.pushing() as waiting:
+            wait_until("the push of old", lambda: tip(forge) == old, seconds=20)
+            forge.desk.place(SOLO, PAIR)
+            context_size(forge, 512)
+            new = forge.commit("new")
+            with forge.pushing() as last:
+                wait_until("the push of new", lambda: tip(forge) == new, seconds=20)
+                time.sleep(0.5)
+                assert before == containers(forge.lab)
+                unlock()
+                said = [process.communicate(timeout=60)[0] for process in (waiting, last)]
+    assert f"fleet: main is no longer {old}" in said[0]
+    assert f"fleet: {new} is applied" in said[1]
+    assert before["node3"] == containers(forge.lab)["node3"]
+    assert ["fleet-pair-r0-v1"] == names(forge.lab)["node1"]
+
+
+def test_a_push_cut_short_does_not_cut_the_apply(forge: Forge) -> None:
+    forge.push()
+    context_size(forge, 256)
+    forge.commit()
+    with forge.pushing() as push:
+        wait_for_log(forge, "creating fleet-solo-r0-v2")
+        os.killpg(push.pid, signal.SIGINT)
+        push.communicate(timeout=30)
+        assert push.returncode != 0
+    forge.wait_for_end()
+    assert {"node3": ["fleet-solo-r0-v2"]} == names(forge.lab)
+    assert "Paris" in answer(forge.lab)
+    assert (forge.home / "apply.log").read_text().endswith("1 replaced\n")
+
+
+def test_nodes_that_are_off_are_left_for_later(forge: Forge) -> None:
+    forge.lab.nodes["node1"].power_off()
+    forge.desk.place(SOLO, PAIR)
+    short = forge.commit()
+    assert f"fleet: {short} is applied where nodes answer" in forge.push()
+    assert "Paris" in answer(forge.lab)
+    forge.lab.nodes["node1"].power_on()
+    again = forge.desk.fleet("apply", "--yes", "--file", str(forge.home / "current/fleet.yaml"))
+    assert again.rc == 0, again.said
+    assert ["fleet-pair-r0-v1"] == names(forge.lab)["node1"]
+
+
+def wait_for_log(forge: Forge, words: str) -> None:
+    log = forge.home / "apply.log"
+    wait_until(f"{words!r} in the log", lambda: words in log.read_text(), seconds=30, detail=log.read_text)
+
+
+def tip(forge: Forge) -> str:
+    return run(["git", "-C", str(forge.bare), "rev-parse", "--short", "main"]).stdout.strip()
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[Callable[[], None]]:
+    """Hold a lock as another run would; yields what releases it early."""
+    argv = ["flock", str(path), "sh", "-c", "echo; exec cat"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdin
+        assert holder.stdout
+        holder.stdout.readline()
+        yield holder.stdin.close
+
+
+# cron looks for drift
+
+
+@dataclass(frozen=True)
+class Cron:
+    """A fleet in which all is as wanted, and the line of the example's crontab."""
+
+    lab: Lab
+    desk: Desk
+    report: Path
+
+    def look(self, **env: str) -> "subprocess.CompletedProcess[str]":
+        """Run the line as cron does: its own environment and shell, no home, no terminal. Nothing may change."""
+        before = containers(self.lab)
+        settings, line = crontab()
+        places = {"FLEET": FLEET, "SPEC": str(self.desk.folder / "fleet.yaml"), "REPORT": str(self.report)}
+        places["DRIFT_REPORT"] = str(EXAMPLES / "cron/drift-report")
+        assert places.keys() < settings.keys()
+        words = [f"{name}={value}" for name, value in {**settings, **places, **env}.items()]
+        done = run(["env", "-i", *words, "/bin/sh", "-c", line], cwd=Path("/"), check=False, timeout=60)
+        assert before == containers(self.lab)
+        assert "Traceback" not in done.stdout + done.stderr, done.stderr
+        assert {path.name for path in self.report.parent.iterdir()} == {"report.md", "report.md.lock"}
+        return done
+
+    def findings(self) -> list[tuple[str, ...]]:
+        """The rows of the report: class, where, field, expected, found, remedy."""
+        text = self.report.read_text()
+        rows = [line for line in text.splitlines() if line.startswith("| ")][1:]
+        assert text.endswith("\n")
+        assert re.search(rf"^{len(rows)} findings?$", text, re.MULTILINE)
+        return [tuple(cell.strip().strip("`") for cell in row.strip("|").split("|")) for row in rows]
+
+
+def crontab() -> tuple[dict[str, str], str]:
+    """The variables and the one command of the example."""
+    lines = (EXAMPLES / "cron/crontab").read_text().splitlines()
+    lines = [line for line in lines if line and not line.startswith("#")]
+    settings = dict(line.split("=", 1) for line in lines if re.match(r"[A-Z_]+=", line))
+    (command,) = [line for line in lines if line.split("=", 1)[0] not in settings]
+    *when, line = command.split(maxsplit=5)
+    assert len(when) == 5
+    assert "%" not in line  # a line break, to cron
+    return settings, line
+
+
+@pytest.fixture(scope="module")
+def watched(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    """A fleet to look at: each test spoils it, and `fleet apply` mends it."""
+    lab.reset()
+    yield desk(lab, tmp_path_factory.mktemp("watched"), SOLO, PAIR)
+    lab.reset()
+
+
+@pytest.fixture
+def cron(watched: Desk, tmp_path: Path) -> Cron:
+    watched.lab.mend()
+    watched.apply()
+    made = Cron(watched.lab, watched, tmp_path / "reports/report.md")
+    made.report.parent.mkdir()
+    return made
+
+
+def test_cron_is_silent_when_all_is_as_wanted(cron: Cron) -> None:
+    done = cron.look()
+    assert (0, "", "") == (done.returncode, done.stdout, done.stderr)
+    assert [] == cron.findings()
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        {"LANG": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+        {"LC_ALL": "POSIX"},
+        {"PYTHONIOENCODING": "ascii"},
+    ],
+    ids="-".join,
+)
+def test_cron_works_whatever_the_locale(cron: Cron, env: dict[str, str]) -> None:
+    cron.lab.nodes["node2"].docker("kill", running(cron.lab, "node2"))
+    done = cron.look(**env)
+    assert (2, "") == (done.returncode, done.stderr)
+    assert "pair-a/pair/1@node2" in {row[1] for row in cron.findings()}
+
+
+def running(lab: Lab, node: str) -> str:
+    """The one container that runs on a node."""
+    (name,) = names(lab)[node]
+    return name
+
+
+def kill(lab: Lab) -> None:
+    lab.nodes["node2"].docker("kill", running(lab, "node2"))
+
+
+def set_restart(lab: Lab) -> None:
+    lab.nodes["node3"].docker("update", "--restart", "always", running(lab, "node3"))
+
+
+def remove_rank(lab: Lab) -> None:
+    lab.nodes["node2"].docker("rm", "-f", running(lab, "node2"))
+
+
+def remove_lane(lab: Lab) -> None:
+    lab.nodes["node3"].docker("rm", "-f", running(lab, "node3"))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "kind", "where", "field"),
+    [
+        (kill, "runtime", "pair-a/pair/1@node2", "state"),
+        (set_restart, "config", "single-3/solo/0@node3", "restart"),
+        (remove_rank, "runtime", "pair-a/pair/1@node2", "state"),
+        (remove_lane, "intent", "single-3/solo", "placement"),
+    ],
+)
+def test_cron_reports_drift(cron: Cron, spoil: Callable[[Lab], None], kind: str, where: str, field: str) -> None:
+    spoil(cron.lab)
+    done = cron.look()
+    assert (2, "") == (done.returncode, done.stderr)
+    assert (kind, where, field) in {row[:3] for row in cron.findings()}
+    assert done.stdout.startswith("Drift: ")
+    assert done.stdout.endswith(cron.report.read_text())
+    mended = cron.desk.apply()
+    assert cron.look().returncode == 0, mended.said
+    assert cron.findings() == []
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["off", "silent"])
+def test_cron_tells_a_node_that_does_not_answer_within_the_deadline(cron: Cron, cut: bool) -> None:
+    set_restart(cron.lab)
+    node = cron.lab.nodes["node2"]
+    if cut:
+        node.cut_link()
+    else:
+        node.power_off()
+    since = time.monotonic()
+    done = cron.look()
+    assert time.monotonic() - since < 20  # 10 s is the deadline
+    assert (4, "") == (done.returncode, done.stderr)
+    assert {("host", "node2", "reach"), ("config", "single-3/solo/0@node3", "restart")} == {
+        row[:3] for row in cron.findings()
+    }
+
+
+def test_cron_tells_a_look_that_failed_and_keeps_the_last_report(cron: Cron) -> None:
+    cron.look()
+    last = cron.report.read_text()
+    spec = cron.desk.folder / "fleet.yaml"
+    good = spec.read_text()
+    spec.write_text("fleet: [\n")
+    done = cron.look()
+    spec.write_text(good)
+    assert done.returncode == 1
+    assert "fleet.yaml:2:1: not valid YAML" in done.stderr
+    assert "failed (exit 1)" in done.stdout
+    assert last == cron.report.read_text()
+
+
+def test_looks_do_not_pile_up(cron: Cron) -> None:
+    cron.look()
+    with locked(Path(f"{cron.report}.lock")):
+        done = cron.look()
+    assert (75, "", "") == (done.returncode, done.stdout, done.stderr)
+    assert cron.look().returncode == 0
