@@ -1,21 +1,20 @@
 """The containers of one node, by the docker SDK."""
 
 import math
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
-
-import docker
+from typing import TYPE_CHECKING, Any
 
 from reconciler.core.desired import ContainerSpec
 from reconciler.core.observed import Container
 from reconciler.nodes import container_create, inspect
-from reconciler.nodes.docker_engine import CALL_S, DockerEngine
-from reconciler.nodes.docker_streams import docker_stream
+from reconciler.nodes.docker_engine import DockerEngine
+from reconciler.nodes.docker_sdk import DockerSdk
 from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.nodes.log_lines import LogLines
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    import docker
 
 CREATE_S = 120.0
 """Creating may unpack or copy; on a node whose disk is busy with an image that takes long."""
@@ -24,8 +23,9 @@ CREATE_S = 120.0
 class SshContainers:
     """`ref` is an id or a name. Names are deterministic, so what was lost on the way is settled by looking."""
 
-    def __init__(self, engine: DockerEngine) -> None:
+    def __init__(self, engine: DockerEngine, sdk: DockerSdk) -> None:
         self._engine = engine
+        self._sdk = sdk
 
     async def inspect(self, ref: str) -> Container | None:
         """The container now, or None when there is none."""
@@ -42,28 +42,28 @@ class SshContainers:
         """Create without starting, from the local image `image_id`; the new container's id."""
         body = container_create.payload(spec, image_id, labels, secrets)
         try:
-            made = await self._call(f"creating {name}", partial(_create, body=body, name=name), CREATE_S)
+            made = await self._sdk.call(f"creating {name}", partial(_create, body=body, name=name), CREATE_S)
         except NodeError as error:
             raise NodeError(error.kind, redacted(error.message, secrets), error.hint) from None
         return str(made["Id"])
 
     async def start(self, ref: str) -> None:
         """Start; no effect when it runs."""
-        await self._call(f"starting {ref}", lambda api: api.start(ref), CREATE_S)
+        await self._sdk.call(f"starting {ref}", lambda api: api.start(ref), CREATE_S)
 
     async def stop(self, ref: str, grace_s: float) -> None:
         """SIGTERM, and SIGKILL after `grace_s`; returns when it is stopped; no effect when it is."""
         grace = math.ceil(grace_s)
-        await self._call(f"stopping {ref}", lambda api: api.stop(ref, timeout=grace), grace + CREATE_S)
+        await self._sdk.call(f"stopping {ref}", lambda api: api.stop(ref, timeout=grace), grace + CREATE_S)
 
     async def rename(self, ref: str, name: str) -> None:
         """Give another name."""
-        await self._call(f"renaming {ref} to {name}", lambda api: api.rename(ref, name))
+        await self._sdk.call(f"renaming {ref} to {name}", lambda api: api.rename(ref, name))
 
     async def remove(self, ref: str) -> None:
         """Remove a stopped container; a running one is refused; no effect when there is none."""
         try:
-            await self._call(f"removing {ref}", lambda api: api.remove_container(ref), CREATE_S)
+            await self._sdk.call(f"removing {ref}", lambda api: api.remove_container(ref), CREATE_S)
         except NodeError as error:
             if error.kind is not ErrorKind.NOT_FOUND:
                 raise
@@ -81,20 +81,16 @@ class SshContainers:
         found = await self._engine.get(f"/containers/{ref}/json")
         lines = LogLines(framed=not found["Config"].get("Tty"))
         params = {"stdout": "1", "stderr": "1", "tail": str(tail), "follow": str(int(follow))}
-        async with docker_stream(
-            self._engine, f"reading the logs of {ref}", "GET", f"/containers/{ref}/logs", params
-        ) as chunks:
+        doing, path = f"reading the logs of {ref}", f"/containers/{ref}/logs"
+        async with self._engine.stream(doing, "GET", path, params) as chunks:
             async for chunk in chunks:
                 for line in lines.feed(chunk):
                     yield line
         for line in lines.rest():
             yield line
 
-    async def _call(self, doing: str, use: Callable[[docker.APIClient], T], deadline_s: float = CALL_S) -> T:
-        return await self._engine.call(doing, use, deadline_s)
 
-
-def _create(api: docker.APIClient, body: dict[str, Any], name: str) -> dict[str, Any]:
+def _create(api: "docker.APIClient", body: dict[str, Any], name: str) -> dict[str, Any]:
     """Not by `create_container`, which adds the proxy settings of the controller's Docker configuration to the env."""
     made: dict[str, Any] = api.create_container_from_config(body, name)  # type: ignore[no-untyped-call]
     return made

@@ -51,8 +51,3 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def keep_tag(pin: ImagePin) -> tuple[str, str]:
-    """A name and tag that keep the image from `docker image prune`, which takes what was pulled by digest alone."""
-    return f"{pin.registry}/{pin.repository}", f"sha-{pin.digest.removeprefix('sha256:')[:12]}"

@@ -42,7 +42,7 @@ class SshEngines:
                 client = await self._client((address, port))
                 response = await client.request(method, path, json=body)
         except TimeoutError:
-            raise self._late(doing, timeout_s) from None
+            raise await self._late(doing, timeout_s) from None
         except httpx.TransportError as error:
             raise await self._why(doing, (address, port), error) from error
         return HttpReply(response.status_code, response.content)
@@ -53,7 +53,7 @@ class SshEngines:
             async with asyncio.timeout(timeout_s):
                 _, writer = await self._session.connection.open_connection(address, port)
         except (TimeoutError, asyncssh.ChannelOpenError):
-            if self._session.is_lost:
+            if await self._session.is_ending():
                 raise self._session.lost(f"trying {address}:{port}") from None
             return False
         except (asyncssh.Error, OSError) as error:
@@ -83,8 +83,8 @@ class SshEngines:
                 )
             return self._clients[place]
 
-    def _late(self, doing: str, timeout_s: float) -> NodeError:
-        if self._session.is_lost:
+    async def _late(self, doing: str, timeout_s: float) -> NodeError:
+        if await self._session.is_ending():
             return self._session.lost(doing)
         return NodeError(ErrorKind.TIMEOUT, f"{doing}: no answer within {timeout_s:g} s")
 

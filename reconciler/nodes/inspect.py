@@ -153,17 +153,32 @@ def images_from_list(
     return tuple(_image(entry, platform, str(entry["Id"]) in runnable) for entry in entries)
 
 
-def doubtful(entries: Iterable[Json], platform: str) -> list[str]:
-    """Ids of images that the containerd store calls incomplete, and of which the list does not tell whether they run.
+def doubtful(entries: Iterable[Json], platform: str, pulled: str | None = None) -> list[str]:
+    """Ids of images that the containerd store calls incomplete, though they were pulled without an error.
 
-    It fetches no layer whose unpacked form is there already from another image: the image then runs, but is listed
-    just like one whose layers are all missing.
+    It fetches no layer whose unpacked form is there already from another image. Such an image runs, but is listed just
+    like one whose layers are all missing. What tells them apart is that we pulled it: just now (`pulled`, a digest), or
+    once, which is what our tag says.
     """
     return [
         str(entry["Id"])
         for entry in entries
         if (found := _manifests(entry, platform)) and not any(_is_whole(item) for item in found)
+        if pulled == entry["Id"] or _is_kept(entry)
     ]
+
+
+def _is_kept(entry: Json) -> bool:
+    tag = f":{keep_tag(str(entry['Id']))}"
+    return any(str(name).endswith(tag) for name in entry.get("RepoTags") or ())
+
+
+def keep_tag(digest: str) -> str:
+    """The tag that keeps an image from `docker image prune`, which takes what was pulled by digest alone.
+
+    It is given after the content was verified.
+    """
+    return f"sha-{digest.removeprefix('sha256:')[:12]}"
 
 
 def _image(entry: Json, platform: str, is_runnable: bool) -> LocalImage:

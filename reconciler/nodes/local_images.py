@@ -10,22 +10,27 @@ from reconciler.nodes.docker_engine import DockerEngine
 from reconciler.nodes.errors import NodeError
 
 
-async def local_images(engine: DockerEngine, platform: Callable[[], Awaitable[str]]) -> tuple[LocalImage, ...]:
-    """All images; usable is what can run on `platform`. Only an image in doubt costs another call."""
+async def local_images(
+    engine: DockerEngine, platform: Callable[[], Awaitable[str]], pulled: str | None = None
+) -> tuple[LocalImage, ...]:
+    """All images; usable is what can run on `platform`. Only an image in doubt costs another call.
+
+    `pulled` is the digest of an image that was pulled just now, without an error.
+    """
     entries: list[Mapping[str, Any]] = await engine.get("/images/json", manifests="1")
     own = await platform()
-    in_doubt = inspect.doubtful(entries, own)
+    in_doubt = inspect.doubtful(entries, own, pulled)
     answers = await asyncio.gather(*(_can_run(engine, image) for image in in_doubt))
     runnable = {image for image, answer in zip(in_doubt, answers, strict=True) if answer}
     return inspect.images_from_list(entries, own, runnable)
 
 
 async def _can_run(engine: DockerEngine, image: str) -> bool:
-    """The history adds up the sizes of the unpacked layers, and fails when one is not there (seen with 28.5)."""
+    """The history tells the sizes of unpacked layers: none when they are gone (seen with 28.5)."""
     try:
-        await engine.get(f"/images/{image}/history")
+        history = await engine.get(f"/images/{image}/history")
     except NodeError as error:
         if error.is_transport:
             raise
         return False
-    return True
+    return any(int(layer.get("Size") or 0) > 0 for layer in history)

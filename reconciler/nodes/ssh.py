@@ -19,6 +19,7 @@ from reconciler.nodes.threads import in_thread
 KEEPALIVE_S = 5
 KEEPALIVE_COUNT = 3
 CLOSE_S = 0.5
+ENDING_S = 0.1
 CIPHERS = "^aes128-gcm@openssh.com,aes256-gcm@openssh.com"
 """Hardware does AES: two to three times the bytes per second of the usual first choice, ChaCha20."""
 
@@ -39,6 +40,13 @@ class SshSession:
         """Whether the connection is gone, ours or the jump host's."""
         return self.connection.is_closed() or (self.jump is not None and self.jump.is_lost)
 
+    async def is_ending(self) -> bool:
+        """Whether the connection is gone or just going: its channels fail a moment before it says so itself."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(ENDING_S):
+                await self.connection.wait_closed()
+        return self.is_lost
+
     def lost(self, doing: str) -> NodeUnknownError:
         """The error for a connection that went away."""
         reason = f"the connection to {host_keys.place(self.target)} was lost while {doing}"
@@ -55,7 +63,7 @@ class SshSession:
             message = f"a command on {host_keys.place(self.target)} did not end within {deadline_s:g} s"
             raise NodeError(ErrorKind.TIMEOUT, message, "is a start-up file of the login shell slow?") from None
         except (asyncssh.Error, OSError) as error:
-            if self.is_lost:
+            if await self.is_ending():
                 raise self.lost("running a command") from error
             raise NodeError(ErrorKind.REFUSED, f"sshd refused to run a command: {error}") from error
         return str(result.stdout or "")

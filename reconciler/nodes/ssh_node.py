@@ -5,6 +5,7 @@ from pathlib import Path
 
 from reconciler.nodes.containers import SshContainers
 from reconciler.nodes.docker_engine import DockerEngine
+from reconciler.nodes.docker_sdk import DockerSdk
 from reconciler.nodes.engine_access import SshEngines
 from reconciler.nodes.images import SshImages
 from reconciler.nodes.ssh import SshSession
@@ -22,10 +23,11 @@ class SshNode:
         connect: Callable[[], Awaitable[SshSession]],
     ) -> None:
         self._session = session
-        self._engine = DockerEngine(session, directory / "d")
+        self._engine = DockerEngine(session)
+        self._sdk = DockerSdk(self._engine, directory / "d")
         self._observer = SshObserver(session, self._engine)
-        self._containers = SshContainers(self._engine)
-        self._images = SshImages(self._engine, endpoints, connect)
+        self._containers = SshContainers(self._engine, self._sdk)
+        self._images = SshImages(self._engine, self._sdk, endpoints, connect)
         self._engines = SshEngines(session, directory)
 
     @property
@@ -61,5 +63,5 @@ class SshNode:
     async def close(self) -> None:
         """End the session."""
         await self._engines.close()
-        await self._engine.close()
+        await self._sdk.close()
         await self._session.close()

@@ -3,7 +3,7 @@
 import pytest
 
 from reconciler.core.desired import ImagePin
-from reconciler.nodes.endpoints import Endpoint, endpoint_of, keep_tag
+from reconciler.nodes.endpoints import Endpoint, endpoint_of
 
 DIGEST = "sha256:" + "ab" * 32
 
@@ -45,7 +45,3 @@ def test_declared_and_loopback_registries_go_through_the_connection(registry: st
 
 def test_a_local_build_has_no_way() -> None:
     assert endpoint_of(ImagePin(DIGEST, DIGEST, "id"), {}) is None
-
-
-def test_the_keep_tag_is_of_the_original_name() -> None:
-    assert keep_tag(pin("ghcr.io")) == ("ghcr.io/org/x", "sha-abababababab")

@@ -126,7 +126,12 @@ def incomplete() -> list[dict[str, Any]]:
 
 
 def test_an_incomplete_image_is_in_doubt_and_counts_only_when_it_can_run() -> None:
+    """It is asked about when we pulled it: just now, or once, as our tag says."""
     assert inspect.doubtful(incomplete(), "linux/amd64") == [INDEX]
+    untagged = incomplete()
+    untagged[0]["RepoTags"] = ["whole:1"]
+    assert inspect.doubtful(untagged, "linux/amd64") == []
+    assert inspect.doubtful(untagged, "linux/amd64", pulled=INDEX) == [INDEX]
     [broken] = inspect.images_from_list(incomplete(), "linux/amd64")
     assert not broken.usable
     [running] = inspect.images_from_list(incomplete(), "linux/amd64", {INDEX})
