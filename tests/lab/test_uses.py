@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from . import Lab, serving
-from .fleet_cli import FLEET, Desk, containers, desk, names
+from .fleet_cli import FLEET, Desk, containers, desk, names, read_until
 from .shell import run, wait_until
 
 pytestmark = pytest.mark.lab
@@ -184,6 +184,24 @@ def test_other_branches_tags_and_deletions_do_nothing(forge: Forge) -> None:
     assert {} == names(forge.lab)
 
 
+def test_a_hook_that_finds_no_program_says_so(forge: Forge) -> None:
+    run(["git", "-C", str(forge.bare), "config", "fleet.command", "fleet-of-nowhere"])
+    assert "no program 'fleet-of-nowhere' here" in forge.push()
+    assert {} == names(forge.lab)
+
+
+def test_a_poll_carries_out_what_is_new_upstream(forge: Forge, tmp_path: Path) -> None:
+    text = (EXAMPLES / "gitops/README.md").read_text()
+    (block,) = re.findall(r"```crontab\n(.*?)```", text, re.DOTALL)
+    line = block.split(maxsplit=5)[5].replace("/srv/fleet-upstream", str(tmp_path / "up"))
+    line = line.replace("/srv/fleet.git", str(forge.bare))
+    run(["git", "clone", "--quiet", str(forge.desk.folder), str(tmp_path / "up")], env=git_env())
+    first, second = [run(["sh", "-c", line], env=git_env(), timeout=60) for _ in range(2)]
+    assert "is applied" in first.stderr
+    assert second.stdout + second.stderr == ""
+    assert {"node3": ["fleet-solo-r0-v1"]} == names(forge.lab)
+
+
 def test_history_cannot_be_rewritten(forge: Forge) -> None:
     forge.push()
     before = containers(forge.lab)
@@ -271,6 +289,27 @@ def test_nodes_that_are_off_are_left_for_later(forge: Forge) -> None:
     assert ["fleet-pair-r0-v1"] == names(forge.lab)["node1"]
 
 
+def test_secrets_come_from_a_file_beside_the_repository(forge: Forge, tmp_path: Path) -> None:
+    secrets = tmp_path / "secrets"
+    secrets.write_text("TOKEN='a secret word'\n")
+    forge.desk.edit_lane("solo", env={"TOKEN": {"secret": "env:TOKEN"}})
+    short = forge.commit()
+    said = forge.push()
+    assert f"fleet: {short} is not applied: the fleet serves what it served before" in said
+    assert "TOKEN" in said
+
+    run(["git", "-C", str(forge.bare), "config", "fleet.secrets", str(secrets)])
+    context_size(forge, 256)
+    short = forge.commit()
+    said = forge.push()
+    assert f"fleet: {short} is applied" in said
+    assert "a secret word" not in said
+    env = forge.lab.nodes["node3"].docker("inspect", "-f", "{{.Config.Env}}", running(forge.lab, "node3"))
+    assert "TOKEN=a secret word" in env
+    drift = forge.desk.fleet("drift", "--file", str(forge.home / "current/fleet.yaml"))
+    assert drift.rc == 0, drift.said  # which has no secrets
+
+
 def wait_for_log(forge: Forge, words: str) -> None:
     log = forge.home / "apply.log"
     wait_until(f"{words!r} in the log", lambda: words in log.read_text(), seconds=30, detail=log.read_text)
@@ -289,6 +328,17 @@ def locked(path: Path) -> Iterator[Callable[[], None]]:
         assert holder.stdout
         holder.stdout.readline()
         yield holder.stdin.close
+
+
+def test_an_apply_goes_on_when_its_reader_goes_away(clean_lab: Lab, tmp_path: Path) -> None:
+    operator = desk(clean_lab, tmp_path, SOLO)
+    with operator.started("apply", "--yes") as process:
+        read_until(process, "creating fleet-solo-r0-v1")
+        assert process.stdout
+        process.stdout.close()
+        assert process.wait(timeout=60) == 0
+    assert {"node3": ["fleet-solo-r0-v1"]} == names(clean_lab)
+    assert operator.fleet("drift").rc == 0
 
 
 # cron looks for drift
@@ -374,6 +424,9 @@ def test_cron_works_whatever_the_locale(cron: Cron, env: dict[str, str]) -> None
     done = cron.look(**env)
     assert (2, "") == (done.returncode, done.stderr)
     assert "pair-a/pair/1@node2" in {row[1] for row in cron.findings()}
+    shown = cron.desk.fleet("drift", env=env)
+    assert shown.rc == 2
+    assert re.match(r"fleet lab [·?] \d+ finding", shown.out)
 
 
 def running(lab: Lab, node: str) -> str:
