@@ -80,8 +80,9 @@ class Files:
             names = sorted(islice(found_names, MAX_FILES + 1))
             if names and len(names) + len(self.order) <= MAX_FILES:
                 return [folder / name for name in names]
-            summary = "include: no file matches" if not names else f"include: more than {MAX_FILES} files"
-            detail = f"The pattern is relative to {folder}." if not names else ""
+            many = f"include: more than {MAX_FILES} files"
+            summary = many if names else f"include: no file matches '{pattern.text[:80]}'"
+            detail = "" if names else f"It is looked for in {folder.absolute()}, the folder of this file."
         self._fault(pattern.place, summary, detail)
         self.complete = False
         return []

@@ -89,8 +89,8 @@ def test_an_included_file_may_not_name_another_fleet(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("expected", "pattern"),
     [
-        ("2:11: include: no file matches", "gone/*.yaml"),
-        ("2:11: include: no file matches", "gone.yaml"),
+        ("2:11: include: no file matches 'gone/*.yaml'", "gone/*.yaml"),
+        ("2:11: include: no file matches 'gone.yaml'", "gone.yaml"),
         ("2:11: include: an absolute path", "/etc/*.yaml"),
         ("2:11: include: an absolute path", "~/x.yaml"),
         ("2:11: include: wants a file or a pattern such as lanes/*.yaml, found a list", "[a]"),
