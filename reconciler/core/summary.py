@@ -41,7 +41,7 @@ def apply_summary(machine: Machine, code: Exit) -> str:
 def _failed(machine: Machine) -> set[str]:
     """The gangs in which something ended badly, and those that could not go on because of it."""
     bad = {step.gang for step in machine.with_status(*BAD) if step.phase is not Phase.ABORT}
-    return bad | {step.gang for step in machine.with_status(Status.SKIPPED) if step.phase is not Phase.RETIRE}
+    return bad | {step.gang for step in machine.with_status(Status.SKIPPED) if step.op not in {Op.STOP, Op.REMOVE}}
 
 
 def _stopped_in_vain(machine: Machine) -> tuple[str, ...]:

@@ -155,7 +155,7 @@ APPLIES: list[tuple[str, Desired, Observed, dict[str, Status], Exit, str]] = [
         ROOM,
         {"c/z/stage/n1/create": Status.FAILED},
         Exit.UNCHANGED,
-        "c/a, c/z: failed before anything was stopped; the fleet serves what it served before",
+        "c/z: failed before anything was stopped; the fleet serves what it served before",
     ),
 ]
 
