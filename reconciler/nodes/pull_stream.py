@@ -20,6 +20,11 @@ ANSWERS: tuple[tuple[str, ErrorKind, str], ...] = (
     ),
     (r"unauthorized|authentication required|access .*denied", ErrorKind.DENIED, "log in with `docker login`"),
     (r"manifest unknown|not found|name unknown", ErrorKind.NOT_FOUND, "is it pushed, under this name and digest?"),
+    (
+        r"connection re(set|fused)|dial tcp|i/o timeout|no such host|handshake timeout|unexpected EOF|: EOF$",
+        ErrorKind.REFUSED,
+        "is the registry up? It is reached from here when the spec has an endpoint for it, else from the node",
+    ),
 )
 """Docker has no codes inside the stream, only sentences; these are the same in the releases from 20.10 to 29."""
 
