@@ -58,7 +58,8 @@ def _hosts(observed: Observed) -> Iterator[Finding]:
     for node in sorted(observed.nodes):
         state = observed.nodes[node]
         if isinstance(state, Unknown):
-            remedy = f"nothing; {state.hint}" if state.hint else "nothing: it has to be reachable"
+            hint = "; ".join(state.hint.splitlines())
+            remedy = f"nothing; {hint}" if hint else "nothing: it has to be reachable"
             yield Finding(Kind.HOST, node, "reach", "reachable", state.reason, remedy)
 
 

@@ -99,11 +99,12 @@ def _unwanted(address: str, found: tuple[Placed, ...]) -> Unwanted:
 def lane_status(view: GangView, verdict: Verdict | None) -> LaneStatus:
     """One lane. `verdict` is the head's word; None when nobody asked it (a rank is down, or a node is unknown)."""
     gang = view.gang
+    said = verdict.detail if verdict else ""
     verdict = verdict or _verdict_of_ranks(view)
     rule = classify(view)
     sync = _sync(rule.situation)
     known_why = sync is not Sync.OUT_OF_SYNC or rule.situation in {Situation.BROKEN, Situation.STOPPED}
-    detail = verdict.detail if known_why else boot_reason(view, rule)
+    detail = verdict.detail if known_why else "; ".join(filter(None, (boot_reason(view, rule), said)))
     return LaneStatus(
         gang=gang.address,
         lane=gang.lane,

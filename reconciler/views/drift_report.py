@@ -6,23 +6,25 @@ from collections.abc import Sequence
 from reconciler.core.canonical import jsonable
 from reconciler.core.drift import Finding
 from reconciler.views import markdown
-from reconciler.views.words import count
+from reconciler.views.words import count, one_line, shortened
 
 SCHEMA = "fleet.drift/1"
+CELL = 300
+"""Characters of one value in the table."""
 
 
 def drift_text(fleet: str, findings: Sequence[Finding]) -> str:
     """One finding a paragraph."""
-    lines = [f"fleet {fleet} · {count(len(findings), 'finding')}"]
+    lines = [f"fleet {one_line(fleet)} · {count(len(findings), 'finding')}"]
     for item in findings:
-        since = f" since {item.since[:19]}Z" if item.since else ""
-        lines += [
-            "",
+        told = [
             f"{item.kind} {item.address}: {item.field}  [{item.id}]",
             f"    expected  {item.expected}",
-            f"    found     {item.found}{since}",
+            f"    found     {item.found}",
+            *([f"    since     {item.since[:19]}Z"] if item.since and item.since[:19] not in item.found else []),
             f"    apply     {item.remedy}",
         ]
+        lines += ["", *(one_line(line) for line in told)]
     return "\n".join(lines) + "\n"
 
 
@@ -34,7 +36,7 @@ def drift_json(fleet: str, findings: Sequence[Finding]) -> str:
 
 def drift_markdown(fleet: str, findings: Sequence[Finding]) -> str:
     """A table for an issue or a mail."""
-    lines = [f"### fleet drift: {fleet}", "", count(len(findings), "finding"), ""]
+    lines = [f"### fleet drift: {markdown.cell(fleet)}", "", count(len(findings), "finding"), ""]
     if findings:
         lines += ["| class | where | field | expected | found | `fleet apply` would |", "|---|---|---|---|---|---|"]
     lines += [f"| {' | '.join(_row(item))} |" for item in findings]
@@ -42,5 +44,5 @@ def drift_markdown(fleet: str, findings: Sequence[Finding]) -> str:
 
 
 def _row(item: Finding) -> list[str]:
-    cells = [item.kind, item.address, item.field, item.expected, item.found, item.remedy]
-    return [markdown.cell(item) for item in cells]
+    values = (item.address, item.field, shortened(item.expected, CELL), shortened(item.found, CELL))
+    return [item.kind, *(markdown.code(text) for text in values), markdown.cell(shortened(item.remedy, CELL))]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from reconciler.core.events import Event, Interrupted, RunEnded, RunStarted, StepEnded, StepStarted
 from reconciler.core.machine import BAD, Status
 from reconciler.core.plan import Op, Step
-from reconciler.views.words import duration
+from reconciler.views.words import duration, one_line
 
 DOING = {
     Op.PULL: "pulling",
@@ -23,6 +23,10 @@ DOING = {
 
 def event_lines(event: Event) -> Iterator[str]:
     """What one event says, in zero or more lines. Progress says nothing here: it is for live displays."""
+    return map(one_line, _lines(event))
+
+
+def _lines(event: Event) -> Iterator[str]:
     if isinstance(event, RunStarted):
         yield f"run {event.run_id}: plan {event.plan.id}, {len(event.plan.steps)} steps"
     elif isinstance(event, StepStarted) and event.step.op in {Op.PULL, Op.VERIFY, Op.STOP}:
@@ -30,10 +34,10 @@ def event_lines(event: Event) -> Iterator[str]:
     elif isinstance(event, StepEnded):
         yield from _ended(event)
     elif isinstance(event, Interrupted):
-        waiting = ", ".join(step_words(step) for step in event.waiting) or "nothing"
-        yield f"interrupted; was {waiting}"
+        waiting = ", ".join(step_words(step) for step in event.waiting)
+        yield f"interrupted; was {waiting}" if waiting else "interrupted; nothing was under way"
     elif isinstance(event, RunEnded):
-        yield event.summary
+        yield from event.summary.splitlines()
 
 
 def _ended(event: StepEnded) -> Iterator[str]:

@@ -1,52 +1,88 @@
-"""A plan as Markdown for a pull request: a summary table first, then what goes dark, then the details, within a budget.
+"""A plan as Markdown for a pull request: refusals, then one table with deletes and outages first, then the details.
 
-The budget cuts details only: no refusal, no outage and no stop is ever left out before everything else is.
+It fits a forge's limit. What does not fit is cut from the end and counted: details first, then harmless changes; a
+refusal or a delete is the last thing to go.
 """
 
 from collections.abc import Iterable, Iterator
 
-from reconciler.core.plan import Kind, Plan
-from reconciler.views.markdown import cell
-from reconciler.views.plan_text import Boots, plan_text
-from reconciler.views.words import dark_time
+from reconciler.core.plan import Change, Outage, Plan
+from reconciler.views.markdown import cell, code
+from reconciler.views.plan_text import DELETES, Boots, plan_text, total
+from reconciler.views.words import dark_time, shortened
 
 BUDGET = 60_000
 """Characters. Forges refuse comments above 65,535."""
+LINE = 600
+"""Characters of one value in the table or the list."""
+CUT = "... cut; `fleet plan` shows all of it\n"
 
 
 def plan_markdown(plan: Plan, boots: Boots) -> str:
     """The plan as one comment of at most `BUDGET` characters."""
-    head = "\n".join(_head(plan, boots)) + "\n"
+    head = "".join(_fitting(_head(plan, boots)))
     details = plan_text(plan, boots).replace("```", "'''")
     frame = "\n<details><summary>Details</summary>\n\n```text\n{}```\n\n</details>\n"
     room = BUDGET - len(head) - len(frame)
     if len(details) > room:
-        details = details[: max(room - 60, 0)] + "\n... cut; `fleet plan` shows all of it\n"
-    return (head + frame.format(details))[:BUDGET]
+        kept = details[: max(room - len(CUT), 0)].rpartition("\n")[0]
+        details = f"{kept}\n{CUT}" if kept else ""
+    return head + frame.format(details) if details else head
+
+
+def _fitting(lines: Iterable[str]) -> Iterator[str]:
+    """Whole lines while they fit, then how many there were beyond."""
+    room, left = BUDGET - 100, 0
+    for line in lines:
+        room -= len(line) + 1
+        if room >= 0:
+            yield f"{line}\n"
+        else:
+            left += 1
+    if left:
+        yield f"\n**{left} more lines do not fit here; `fleet plan` shows them.**\n"
 
 
 def _head(plan: Plan, boots: Boots) -> Iterator[str]:
-    yield f"### fleet plan: {plan.fleet}"
+    yield f"### fleet plan: {cell(plan.fleet)}"
     yield ""
-    yield f"plan `{plan.id}`{f' for commit `{plan.commit[:12]}`' if plan.commit else ''}"
+    yield f"{total(plan)} Plan {code(plan.id)}{f' for commit {code(plan.commit[:12])}' if plan.commit else ''}."
     yield ""
     for refusal in plan.refusals:
-        yield f"- **refused** `{refusal.gang}`: {cell(refusal.summary)}"
+        yield f"- **refused** {code(refusal.gang)}: {_told(refusal.summary)}"
     for state in plan.unknown:
-        yield f"- **unreachable** `{state.node}`: {cell(state.reason)}"
-    for outage in plan.outages:
-        dark = dark_time(boots.get(outage.gang, ()), outage.stop_s, outage.budget_s)
-        yield f"- **dark** {_codes(outage.nodes)} for {dark}: stops {_codes(outage.stops)}"
-    yield ""
+        yield f"- **unreachable** {code(state.node)}: {_told(state.reason)}"
+    for item in plan.deferred:
+        yield f"- **deferred** {code(item.gang)}: {_told(item.reason)}"
+    if plan.refusals or plan.unknown or plan.deferred:
+        yield ""
+    yield from _table(plan, boots)
+
+
+def _table(plan: Plan, boots: Boots) -> Iterator[str]:
     if not plan.changes:
-        yield "No changes."
         return
-    yield "| what | lane | nodes | why |"
-    yield "|---|---|---|---|"
-    order = sorted(plan.changes, key=lambda item: (item.kind not in {Kind.STOP, Kind.CLEAN}, item.gang))
+    outages = {outage.gang: outage for outage in plan.outages}
+    order = sorted(plan.changes, key=lambda item: (item.kind not in DELETES, item.gang not in outages, item.gang))
+    yield "| what | lane | nodes | why | dark |"
+    yield "|---|---|---|---|---|"
     for change in order:
-        yield f"| {change.kind} | `{change.gang}` | {', '.join(change.nodes)} | {cell(change.reason)} |"
+        yield _row(change, outages.get(change.gang), boots)
 
 
-def _codes(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
+def _row(change: Change, outage: Outage | None, boots: Boots) -> str:
+    what = f"**{change.kind}**" if change.kind in DELETES else str(change.kind)
+    nodes = shortened(", ".join(change.nodes), LINE)
+    return f"| {what} | {code(change.gang)} | {cell(nodes)} | {_told(change.reason)} | {_dark(outage, boots)} |"
+
+
+def _dark(outage: Outage | None, boots: Boots) -> str:
+    if outage is None:
+        return ""
+    others = [name for name in outage.stops if name != outage.gang]
+    stops = f"; stops {', '.join(code(name) for name in others)}" if others else ""
+    return f"{dark_time(boots.get(outage.gang, ()), outage.stop_s, outage.budget_s)}{stops}"
+
+
+def _told(text: str) -> str:
+    return cell(shortened(text, LINE))

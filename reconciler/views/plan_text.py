@@ -1,40 +1,130 @@
-"""A plan as text for a terminal: what is refused, what goes dark and what is deleted come first."""
+"""A plan as text for a terminal: what is refused, what is deleted and what goes dark come first."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from reconciler.core.diff import FieldChange
-from reconciler.core.plan import Change, Foreign, Kind, Op, Outage, Plan, Refusal
-from reconciler.views.words import count, dark_time, size
+from reconciler.core.plan import Change, Foreign, Kind, Op, Outage, Plan, Refusal, Step
+from reconciler.views.words import count, dark_time, one_line, shortened, size
 
 SIGNS = {Kind.BOOT: "+", Kind.REPLACE: "~", Kind.REPAIR: "~", Kind.PROVE: "?", Kind.STOP: "-", Kind.CLEAN: "-"}
+DELETES = frozenset({Kind.STOP, Kind.CLEAN})
 FIELDS_SHOWN = 12
 """More field changes than this are counted: a plan so long that nobody reads it hides its deletes."""
+NAMES_SHOWN = 12
+NAME_WIDTH = 48
+"""Reasons stand in a column up to this width of lane names."""
+VALUE_SHOWN = 160
+"""Characters of one side of a field change."""
 
 Boots = Mapping[str, Sequence[float]]
 
 
 def plan_text(plan: Plan, boots: Boots, observed_s: float | None = None) -> str:
     """The whole plan. `boots`: recorded boot times in seconds by gang; `observed_s`: how long looking took."""
-    return "\n".join(_lines(plan, boots, observed_s)) + "\n"
+    return "".join(f"{one_line(line)}\n" for line in _Text(plan, boots, observed_s).lines())
 
 
-def _lines(plan: Plan, boots: Boots, observed_s: float | None) -> Iterator[str]:
-    yield _headline(plan, observed_s)
-    yield from _unknown(plan)
-    yield from _refusals(plan.refusals)
-    shown: set[str] = set()
-    for outage in plan.outages:
+def total(plan: Plan) -> str:
+    """What would be done, in one line."""
+    counts = Counter(change.kind for change in plan.changes)
+    told = ", ".join(f"{counts[kind]} {kind}" for kind in Kind if counts[kind])
+    if plan.refusals:
+        return f"Plan: refused for {count(len({item.gang for item in plan.refusals}), 'lane')}."
+    if told:
+        return f"Plan: {told}. Run `fleet apply`."
+    if plan.deferred or plan.unknown:
+        return "No changes on the nodes that answer."
+    return "No changes."
+
+
+@dataclass(frozen=True)
+class _Text:
+    plan: Plan
+    boots: Boots
+    observed_s: float | None
+
+    def lines(self) -> Iterator[str]:
+        plan = self.plan
+        yield _headline(plan, self.observed_s)
+        yield from _unknown(plan)
+        yield from _refusals(plan.refusals)
+        dark = {item.gang for item in plan.outages} | {name for item in plan.outages for name in item.stops}
+        alone = [change for change in plan.changes if change.gang not in dark]
+        yield from self._block(change for change in alone if change.kind in DELETES)
+        shown: set[str] = set()
+        for outage in plan.outages:
+            yield ""
+            yield from self._outage(outage, shown)
+        yield from self._block(change for change in alone if change.kind not in DELETES)
         yield ""
-        yield from _outage(plan, outage, boots, shown)
-    rest = [change for change in plan.changes if change.gang not in shown]
-    if rest:
-        yield ""
-    for change in sorted(rest, key=lambda item: (item.kind not in {Kind.STOP, Kind.CLEAN}, item.gang)):
-        yield from _change(plan, change)
-    yield ""
-    yield from _remarks(plan)
-    yield _total(plan)
+        yield from _remarks(plan)
+        yield total(plan)
+
+    def _block(self, changes: Iterator[Change]) -> Iterator[str]:
+        for number, change in enumerate(sorted(changes, key=lambda item: item.gang)):
+            if number == 0:
+                yield ""
+            yield from self._change(change)
+
+    def _outage(self, outage: Outage, shown: set[str]) -> Iterator[str]:
+        verb = "goes" if len(outage.nodes) == 1 else "go"
+        dark = dark_time(self.boots.get(outage.gang, ()), outage.stop_s, outage.budget_s)
+        yield f"{' '.join(outage.nodes)} {verb} dark for {dark}"
+        for name in (*(name for name in outage.stops if name != outage.gang), outage.gang):
+            change = self._by_gang.get(name)
+            if name in shown:
+                yield f"  - stop    {name:<{self._width}}  as above"
+            elif change is not None:
+                shown.add(name)
+                yield from self._change(change)
+
+    @cached_property
+    def _by_gang(self) -> Mapping[str, Change]:
+        return {change.gang: change for change in self.plan.changes}
+
+    @cached_property
+    def _width(self) -> int:
+        return min(max(len(change.gang) for change in self.plan.changes), NAME_WIDTH)
+
+    @cached_property
+    def _steps(self) -> Mapping[tuple[str, Op], list[Step]]:
+        found: dict[tuple[str, Op], list[Step]] = {}
+        for step in self.plan.steps:
+            found.setdefault((step.gang, step.op), []).append(step)
+        return found
+
+    def _change(self, change: Change) -> Iterator[str]:
+        yield f"  {SIGNS[change.kind]} {change.kind:<8}{change.gang:<{self._width}}  {change.reason}"
+        yield f"      nodes   {' '.join(change.nodes)}"
+        yield from self._images(change)
+        if change.kind in {Kind.CLEAN, Kind.PROVE}:
+            yield from self._removed(change)
+        for field in change.fields[:FIELDS_SHOWN]:
+            yield _field(field)
+        if len(change.fields) > FIELDS_SHOWN:
+            yield f"      and {len(change.fields) - FIELDS_SHOWN} more fields; `fleet plan --json` shows all"
+
+    def _images(self, change: Change) -> Iterator[str]:
+        """One line for each missing image: where, and how much each node has to fetch."""
+        pulls = self._steps.get((change.gang, Op.PULL), [])
+        for image in dict.fromkeys(step.target for step in pulls):
+            steps = [step for step in pulls if step.target == image]
+            sizes = {step.estimate_bytes for step in steps if step.estimate_bytes is not None}
+            each = f": up to {size(max(sizes))} each" if sizes else ""
+            yield f"      image   {_short(image)} is missing on {' '.join(step.node or '' for step in steps)}{each}"
+
+    def _removed(self, change: Change) -> Iterator[str]:
+        """The containers that go for good, and which of them run."""
+        stopped = {step.container_id for step in self._steps.get((change.gang, Op.STOP), [])}
+        gone = self._steps.get((change.gang, Op.REMOVE), [])
+        for step in gone[:NAMES_SHOWN]:
+            runs = ", which runs: it is stopped first" if step.container_id in stopped else ""
+            yield f"      remove  {step.target} on {step.node}{runs}"
+        if len(gone) > NAMES_SHOWN:
+            yield f"      and {len(gone) - NAMES_SHOWN} more containers; `fleet plan --json` shows all"
 
 
 def _headline(plan: Plan, observed_s: float | None) -> str:
@@ -63,40 +153,7 @@ def _refusals(refusals: Sequence[Refusal]) -> Iterator[str]:
     yield "refused: nothing will be applied while this stands"
     for refusal in refusals:
         yield f"  x {refusal.gang}: {refusal.summary}"
-        if refusal.hint:
-            yield f"      {refusal.hint}"
-
-
-def _outage(plan: Plan, outage: Outage, boots: Boots, shown: set[str]) -> Iterator[str]:
-    nodes = " ".join(outage.nodes)
-    verb = "goes" if len(outage.nodes) == 1 else "go"
-    yield f"{nodes} {verb} dark for {dark_time(boots.get(outage.gang, ()), outage.stop_s, outage.budget_s)}"
-    for change in plan.changes:
-        is_part = change.gang == outage.gang or (change.kind is Kind.STOP and outage.gang in change.made_room_for)
-        if is_part and change.gang not in shown:
-            shown.add(change.gang)
-            yield from _change(plan, change)
-
-
-def _change(plan: Plan, change: Change) -> Iterator[str]:
-    width = max(len(item.gang) for item in plan.changes)
-    yield f"  {SIGNS[change.kind]} {change.kind:<8}{change.gang:<{width}}  {change.reason}"
-    yield f"      nodes   {' '.join(change.nodes)}"
-    yield from _image_lines(plan, change)
-    for field in change.fields[:FIELDS_SHOWN]:
-        yield from _field(field)
-    if len(change.fields) > FIELDS_SHOWN:
-        yield f"      and {len(change.fields) - FIELDS_SHOWN} more fields; `fleet plan --json` shows all"
-
-
-def _image_lines(plan: Plan, change: Change) -> Iterator[str]:
-    """One line for each missing image: where, and how much each node has to fetch."""
-    pulls = [step for step in plan.steps if step.gang == change.gang and step.op is Op.PULL]
-    for image in dict.fromkeys(step.target for step in pulls):
-        steps = [step for step in pulls if step.target == image]
-        sizes = {step.estimate_bytes for step in steps if step.estimate_bytes is not None}
-        each = f": up to {size(max(sizes))} each" if sizes else ""
-        yield f"      image   {_short(image)} is missing on {' '.join(step.node or '' for step in steps)}{each}"
+        yield from (f"      {line}" for line in refusal.hint.splitlines())
 
 
 def _short(reference: str) -> str:
@@ -104,34 +161,27 @@ def _short(reference: str) -> str:
     return f"{name}{at}{digest[:19]}"
 
 
-def _field(field: FieldChange) -> Iterator[str]:
+def _field(field: FieldChange) -> str:
+    before, after = field.before or "not set", field.after or "not set"
     if field.field == "image":
-        yield f"      {field.field}: {_short(field.before or 'not set')} -> {_short(field.after or 'not set')}"
-    else:
-        yield f"      {field.field}: {field.before or 'not set'} -> {field.after or 'not set'}"
+        before, after = _short(before), _short(after)
+    return f"      {field.field}: {shortened(before, VALUE_SHOWN)} -> {shortened(after, VALUE_SHOWN)}"
 
 
 def _remarks(plan: Plan) -> Iterator[str]:
     for item in plan.deferred:
         yield f"deferred: {item.gang}: {item.reason}"
     if plan.foreign:
-        yield f"foreign: {', '.join(_foreign(item) for item in plan.foreign)}"
+        yield f"foreign: {_names([_foreign(item) for item in plan.foreign])}"
     if plan.unchanged:
-        yield f"unchanged: {', '.join(plan.unchanged)}"
+        yield f"unchanged: {_names(plan.unchanged)}"
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return ", ".join(names[:NAMES_SHOWN]) + more
 
 
 def _foreign(item: Foreign) -> str:
     ports = f" (port {', '.join(str(port) for port in item.ports)})" if item.ports else ""
     return f"{item.name} on {item.node}{ports}"
-
-
-def _total(plan: Plan) -> str:
-    counts = Counter(change.kind for change in plan.changes)
-    told = ", ".join(f"{counts[kind]} {kind}" for kind in Kind if counts[kind])
-    if plan.refusals:
-        return f"Plan: refused for {count(len({item.gang for item in plan.refusals}), 'lane')}."
-    if told:
-        return f"Plan: {told}."
-    if plan.deferred or plan.unknown:
-        return "No changes on the nodes that answer."
-    return "No changes."

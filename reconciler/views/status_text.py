@@ -1,18 +1,22 @@
 """The status of a fleet as text: one line a lane, one a rank."""
 
+from collections import Counter
 from collections.abc import Iterator
 
-from reconciler.core.status import FleetStatus, LaneStatus
-from reconciler.views.words import count
+from reconciler.core.gate import Health
+from reconciler.core.status import FleetStatus, LaneStatus, Sync
+from reconciler.views.words import count, one_line
 
 
 def status_text(status: FleetStatus) -> str:
     """Everything, worst news visible at the left edge."""
-    return "\n".join(_lines(status)) + "\n"
+    return "".join(f"{one_line(line)}\n" for line in _lines(status))
 
 
 def _lines(status: FleetStatus) -> Iterator[str]:
-    yield f"fleet {status.fleet} · {count(len(status.lanes), 'lane')} wanted"
+    counts = Counter(lane.health for lane in status.lanes)
+    told = ", ".join(f"{counts[health]} {health}" for health in Health if counts[health])
+    yield f"fleet {status.fleet} · {count(len(status.lanes), 'lane')} wanted{f': {told}' if told else ''}"
     for state in status.unknown:
         yield f"  ! {state.node}: {state.reason}"
         yield from (f"      {line}" for line in state.hint.splitlines())
@@ -27,11 +31,19 @@ def _lines(status: FleetStatus) -> Iterator[str]:
         yield f"foreign: {foreign.name} on {foreign.node}"
 
 
+def _mark(lane: LaneStatus) -> str:
+    """What an eye that runs down the left edge stops at."""
+    if lane.health is Health.HEALTHY and lane.sync is Sync.IN_SYNC:
+        return "ok"
+    return ".." if lane.health is Health.PROGRESSING and lane.sync is Sync.IN_SYNC else "!!"
+
+
 def _lane(lane: LaneStatus) -> Iterator[str]:
-    yield f"{lane.gang}: {lane.health}, {lane.sync}, {lane.reach}"
+    yield f"{_mark(lane)} {lane.gang}: {lane.health}, {lane.sync}, {lane.reach}"
     if lane.detail:
         yield f"    {lane.detail}"
     yield f"    {lane.url}{f'  model {lane.served_name}' if lane.served_name else ''}"
+    width = max((len(rank.node) for rank in lane.ranks), default=0)
     for rank in lane.ranks:
         sync = "" if rank.sync == "in-sync" else f", {rank.sync}"
-        yield f"    rank {rank.rank} {rank.role:<6} {rank.node:<12} {rank.health}{sync}: {rank.detail}"
+        yield f"    rank {rank.rank} {rank.role:<6} {rank.node:<{width}} {rank.health}{sync}: {rank.detail}"

@@ -1,12 +1,25 @@
-"""Figures in people's words: durations, sizes, counts."""
+"""Figures in people's words: durations, sizes, counts; and text from outside made fit for a line."""
 
 from collections.abc import Sequence
 
 
+def one_line(text: str) -> str:
+    """Text from outside on one line: what could move a cursor or fake a line is spelled out, as "\\n" or "\\x1b"."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def shortened(text: str, limit: int) -> str:
+    """At most `limit` characters."""
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
 def duration(seconds: float) -> str:
     """90.4 -> "1m30s", 2.345 -> "2.3s", 7200 -> "2h"."""
-    if seconds < 60:
-        return f"{seconds:.1f}s" if seconds % 1 >= 0.05 else f"{seconds:.0f}s"
+    tenths = round(seconds, 1)
+    if tenths < 60:
+        return f"{tenths:g}s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     parts = [f"{hours}h" if hours else "", f"{minutes}m" if minutes else "", f"{rest}s" if rest and not hours else ""]
@@ -17,7 +30,7 @@ def size(count: int) -> str:
     """Bytes with a binary unit: 15246417152 -> "14.2 GiB"."""
     value = float(count)
     for unit in ("B", "KiB", "MiB", "GiB"):
-        if value < 1024:
+        if round(value, 1) < 1024:
             return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
         value /= 1024
     return f"{value:.1f} TiB"
