@@ -1,0 +1,92 @@
+"""What people and programs see, whole. Read the files in `golden/`: they are the specification of the views."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from reconciler.core.drift import Finding, findings
+from reconciler.core.events import Event, Interrupted, RunEnded, RunStarted, StepEnded, StepProgress, StepStarted
+from reconciler.core.machine import Status
+from reconciler.core.plan import Plan, plan_json
+from reconciler.views.drift_report import drift_json, drift_markdown, drift_text
+from reconciler.views.event_text import event_lines
+from reconciler.views.plan_markdown import plan_markdown
+from reconciler.views.plan_text import plan_text
+from reconciler.views.status_text import status_text
+from tests.unit.core.build import desired, plan, step, world
+from tests.unit.views import scenes
+from tests.unit.views.golden import assert_golden
+from tests.unit.views.scenes import BOOTS, QUAD, SOLO
+
+PLANS: dict[str, Callable[[], Plan]] = {
+    "demo": scenes.demo,
+    "everything": scenes.everything,
+    "refused": scenes.refused,
+    "hostile": scenes.hostile,
+    "settled": lambda: plan(desired(SOLO), world(SOLO)),
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_plan_as_text(name: str) -> None:
+    assert_golden(f"plan_{name}.txt", plan_text(PLANS[name](), BOOTS, 0.94))
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_plan_as_markdown(name: str) -> None:
+    assert_golden(f"plan_{name}.md.txt", plan_markdown(PLANS[name](), BOOTS))
+
+
+def test_a_plan_as_json() -> None:
+    assert_golden("plan_demo.json.txt", plan_json(scenes.demo()) + "\n")
+
+
+def test_the_status_of_a_fleet() -> None:
+    assert_golden("status.txt", status_text(scenes.everything_status()))
+
+
+def drift() -> tuple[Finding, ...]:
+    return findings(scenes.everything_desired(), scenes.everything_observed(), {})
+
+
+@pytest.mark.parametrize(
+    ("name", "view"),
+    [("drift.txt", drift_text), ("drift.json.txt", drift_json), ("drift.md.txt", drift_markdown)],
+    ids=["text", "json", "markdown"],
+)
+def test_a_drift_report(name: str, view: Callable[[str, tuple[Finding, ...]], str]) -> None:
+    assert_golden(name, view("lab", drift()))
+
+
+def events() -> Iterator[Event]:
+    made = scenes.demo()
+    pull, create, stop, start, verify = (
+        step(made, f"{QUAD.address}/stage/dgx1/pull"),
+        step(made, f"{QUAD.address}/stage/dgx4/create"),
+        step(made, "single-3/qwen-coder/cut/dgx3/stop/fleet-qwen-coder-r0-v1"),
+        step(made, f"{QUAD.address}/boot/dgx1/start"),
+        step(made, f"{QUAD.address}/verify/verify"),
+    )
+    yield RunStarted("8a2f01c4de77", made)
+    yield StepStarted(pull)
+    yield StepProgress(pull, "layer 3 of 12", 1024, 4096)
+    yield StepEnded(pull, Status.APPLIED, "", 161.2)
+    yield StepStarted(create)
+    yield StepEnded(create, Status.NOOP, "", 0.1)
+    yield StepStarted(stop)
+    yield StepEnded(stop, Status.UNREACHABLE, "no route to host", 10.0)
+    yield StepEnded(start, Status.STALE, "fleet-x is gone from dgx1", 0.0)
+    logs = ("loading weights", "\x1b[31mCUDA error: out of memory\x1b[0m", "")
+    yield StepEnded(verify, Status.FAILED, "rank 2 on dgx3 exited 137 (out of memory)", 190.0, logs)
+    yield Interrupted((pull, verify))
+    yield Interrupted(())
+    yield RunEnded("8a2f01c4de77", 7, "4nodes-switch/mimo26-flash-4x: failed\nmend what is shown above")
+
+
+def test_an_apply_as_lines() -> None:
+    assert_golden("events.txt", "".join(f"{line}\n" for event in events() for line in event_lines(event)))
+
+
+def test_progress_says_nothing_in_lines() -> None:
+    pull = step(scenes.demo(), f"{QUAD.address}/stage/dgx1/pull")
+    assert [] == list(event_lines(StepProgress(pull, "layer 3 of 12", 1024, 4096)))
