@@ -34,7 +34,9 @@ def _faults(lane: specs.Lane) -> Iterator[Fault]:
         yield Fault(("engine",), "a custom engine needs `argv`", "It says what to run on each rank.", "set `argv`")
     for index, word in enumerate(lane.argv):
         for name in PLACEHOLDER.findall(word):
-            if not _is_known(lane, name):
+            if name == "model" and lane.model is None:
+                yield Fault(("argv", index), "{model} is of a lane with a model", hint="set `model` of the lane")
+            elif not _is_known(lane, name):
                 close = difflib.get_close_matches(name, [*NAMES, *(f"ports.{port}" for port in lane.ports)], 1)
                 hint = f"did you mean {{{close[0]}}}?" if close else f"known are {', '.join(NAMES)}, ports.*, paths.*"
                 yield Fault(("argv", index), f"unknown placeholder {{{name}}}", hint=hint)
@@ -77,7 +79,10 @@ def _part(job: Job, seat: Seat) -> Part:
 
 def _ports(job: Job, seat: Seat) -> tuple[int, ...]:
     own = tuple(sorted(job.lane.ports.values()))
-    return (job.cluster.port, *own) if seat.index == 0 else own
+    if seat.index != 0:
+        return own
+    meets = len(job.seats) > 1 and any("{rendezvous_port}" in word for word in job.lane.argv)
+    return (job.cluster.port, *((job.cluster.rendezvous_port,) if meets else ()), *own)
 
 
 def _boot_order(job: Job) -> tuple[tuple[int, ...], ...]:
