@@ -1,0 +1,206 @@
+"""What the engines make of lanes: whole gangs as tables, faults word by word, and fingerprints that must never move."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from reconciler.core.canonical import FORM, canonical_json
+from reconciler.core.desired import ContainerSpec, ImagePin, Mount, RankSpec, Ready, SecretRef
+from reconciler.engines import ENGINES
+from reconciler.engines.flags import flags
+from tests.unit.engines.fleets import DIGEST, IMAGE, fleet, gang, shown, spec
+from tests.unit.engines.fleets import faults as faults_of
+from tests.unit.views.golden import assert_golden_at
+
+GOLDEN = Path(__file__).parent / "golden"
+
+LLAMA = (
+    "engine: llamacpp, model: tiny, args: {jinja: true, threads: null}, "
+    'mounts: [{source: "{paths.models}", target: /m}]'
+)
+CUSTOM = (
+    'engine: custom, model: tiny, argv: [serve, "{model}", --nodes, "{nodes}", --rank, "{rank}", --head, "{head}", '
+    '--me, "{address}", --port, "{port}", --meet, "{head}:{rendezvous_port}", --if, "{interface}", --on, "{node}", '
+    '--as, "{served_name}", --extra, "{ports.extra}", --from, "{paths.models}/x", --json, \'{"a": {"b": 1}}\'], '
+    "ports: {extra: 7000}, args: {k: [1, two], v: true}, env: {A: b, TOKEN: {secret: env:TOKEN}}, memory: 1GiB"
+)
+
+GANGS: list[tuple[str, str, str]] = [
+    ("llamacpp_1", f"{LLAMA}", "one"),
+    ("llamacpp_2", f"{LLAMA}, nodes: 2", "two"),
+    ("llamacpp_4", f"{LLAMA}, nodes: 4, ports: {{rpc: 50099}}, stop_grace: 5s", "four"),
+    ("llamacpp_2_without_fabric", f"{LLAMA}, nodes: 2", "plain"),
+    ("custom_1", CUSTOM, "one"),
+    ("custom_2", f"{CUSTOM}, nodes: 2, gpus: 0, entrypoint: [python3, -u]", "two"),
+]
+
+
+@pytest.mark.parametrize(("name", "lane", "cluster"), GANGS, ids=[row[0] for row in GANGS])
+def test_a_gang_as_it_is_rendered(name: str, lane: str, cluster: str, tmp_path: Path) -> None:
+    assert_golden_at(GOLDEN / f"{name}.txt", shown(gang(tmp_path, lane, cluster)))
+
+
+def test_rendering_is_the_same_every_time(tmp_path: Path) -> None:
+    assert fleet(tmp_path, CUSTOM) == fleet(tmp_path, CUSTOM)
+
+
+def test_a_lane_that_is_not_placed_runs_nowhere(tmp_path: Path) -> None:
+    loaded = spec(tmp_path, LLAMA)
+    parts = [ENGINES[lane.engine].name for lane in loaded.lanes.values()]
+    assert ["llamacpp"] == parts
+    assert 1 == len(fleet(tmp_path, LLAMA).gangs)
+
+
+FAULTS: list[tuple[str, list[str]]] = [
+    ("engine: llamacpp", ["llamacpp needs a model (set `model` of the lane)"]),
+    (
+        "engine: llamacpp, model: tiny, argv: [x]",
+        ["llamacpp makes its own command line (use `args`, or `engine: custom`)"],
+    ),
+    (
+        "engine: llamacpp, model: tiny, args: {model: x, m: y, alias: z, a: w}",
+        [
+            "`model` is made from `model` of the lane (take it out of `args`)",
+            "`m` is made from `model` of the lane (take it out of `args`)",
+            "`alias` is made from `served_name` of the lane (take it out of `args`)",
+            "`a` is made from `served_name` of the lane (take it out of `args`)",
+        ],
+    ),
+    (
+        "engine: llamacpp, model: tiny, ports: {rcp: 5}",
+        ["llamacpp has no port named 'rcp' (it has `rpc`)"],
+    ),
+    ("engine: custom", ["a custom engine needs `argv` (set `argv`)"]),
+    (
+        'engine: custom, argv: ["{prot}"]',
+        ["unknown placeholder {prot} (did you mean {port}?)"],
+    ),
+    (
+        'engine: custom, argv: ["{ports.rcp}"], ports: {rpc: 5}',
+        ["unknown placeholder {ports.rcp} (did you mean {ports.rpc}?)"],
+    ),
+    (
+        'engine: custom, argv: ["{paths.nope}"]',
+        ["no path 'nope' on dgx1 (add `nope` to the `paths` of each node)"],
+    ),
+    (
+        'engine: custom, argv: [x, --model, "{model}"]',
+        ["{model} is of a lane with a model (set `model` of the lane)"],
+    ),
+    ("engine: llamacp, model: tiny", ["unknown engine 'llamacp' (did you mean 'llamacpp'?)"]),
+    ("engine: zzz", ["unknown engine 'zzz' (known are custom, llamacpp)"]),
+]
+
+
+@pytest.mark.parametrize(("lane", "expected"), FAULTS, ids=[row[1][0] for row in FAULTS])
+def test_a_lane_its_engine_cannot_work_with(lane: str, expected: list[str], tmp_path: Path) -> None:
+    assert expected == faults_of(tmp_path, lane)
+
+
+def test_an_unknown_placeholder_that_resembles_none_lists_all(tmp_path: Path) -> None:
+    known = "rank, nodes, head, address, port, rendezvous_port, interface, node, model, served_name, ports.*, paths.*"
+    assert [f"unknown placeholder {{qqqqqq}} (known are {known})"] == faults_of(
+        tmp_path, 'engine: custom, argv: ["{qqqqqq}"]'
+    )
+
+
+FLAGS: list[tuple[dict[str, object], tuple[str, ...]]] = [
+    ({}, ()),
+    ({"ctx-size": 512}, ("--ctx-size", "512")),
+    ({"b": 1, "a": 2}, ("-a", "2", "-b", "1")),
+    ({"jinja": True}, ("--jinja",)),
+    ({"warmup": False}, ("--no-warmup",)),
+    ({"temp": 0.5}, ("--temp", "0.5")),
+    ({"name": "a b"}, ("--name", "a b")),
+    ({"ot": ["x", 1, True]}, ("--ot", "x", "1", "true")),
+    ({"c": {"b": 1, "a": [2, "é"]}}, ("-c", '{"a":[2,"é"],"b":1}')),
+    ({"empty": ""}, ("--empty", "")),
+    ({"none": []}, ("--none",)),
+]
+
+
+@pytest.mark.parametrize(("args", "expected"), FLAGS, ids=[str(row[0]) for row in FLAGS])
+def test_flags(args: dict[str, object], expected: tuple[str, ...]) -> None:
+    assert expected == flags(args)
+
+
+def test_the_lane_wins_over_the_model_and_null_takes_a_default_away(tmp_path: Path) -> None:
+    lane = "engine: llamacpp, model: tiny, args: {ctx-size: 1024, threads: null}"
+    command = gang(tmp_path, lane).ranks[0].container.command
+    assert ("--ctx-size", "1024") == command[-2:]
+    assert "--threads" not in command
+
+
+SERVED = [
+    ("engine: llamacpp, model: tiny", "tiny-model"),
+    ("engine: llamacpp, model: tiny, served_name: mine", "mine"),
+    ("engine: custom, argv: [x], served_name: mine", "mine"),
+    ("engine: custom, argv: [x]", None),
+]
+
+
+@pytest.mark.parametrize(("lane", "expected"), SERVED)
+def test_the_gate_asks_for_the_name_that_is_served(lane: str, expected: str | None, tmp_path: Path) -> None:
+    assert expected == gang(tmp_path, lane).gate.served_name
+
+
+def test_the_number_of_offloaded_layers_is_the_lanes_word_when_it_says_one(tmp_path: Path) -> None:
+    lane = "engine: llamacpp, model: tiny, nodes: 2, args: {n-gpu-layers: 7}"
+    command = gang(tmp_path, lane, "two").ranks[0].container.command
+    assert ["7"] == [after for word, after in pairwise(command) if word == "--n-gpu-layers"]
+
+
+# Fingerprints are on the labels of running containers. If one of these moves, every lane in the world is restarted
+# by an upgrade of the tool: see `FORM` in `reconciler.core.canonical` for what a change would need.
+
+PIN = ImagePin(IMAGE, DIGEST, "digest", "ghcr.io", "owner/engine")
+LEAST = ContainerSpec(image=PIN, command=("serve",))
+FULL = ContainerSpec(
+    image=PIN,
+    command=("serve", "--ctx", "512", "ä"),
+    entrypoint=("python3", "-m"),
+    env=(("A", "1"), ("TOKEN", SecretRef("env:TOKEN"))),
+    mounts=(Mount("/models", "/m"), Mount("/cache", "/c", read_only=False)),
+    devices=("/dev/infiniband",),
+    shm_bytes=64 * 2**30,
+    ulimits=(("memlock", -1),),
+    gpus=1,
+)
+LOCAL = ContainerSpec(image=ImagePin(DIGEST, DIGEST, "id"), command=("llama-server", "--port", "30000"), gpus=2)
+
+FINGERPRINTS = [
+    ("least", LEAST, "cba6585854670004959ae30fa06449a01fb3230d2f7a48bdef32c0e783b58030"),
+    ("full", FULL, "00e9c7bc93322ffbdfc883e11a42b9ae695b8f690d5fb81d15b80181ea27b587"),
+    ("a local build", LOCAL, "76991b29607e55be4bba3e4973fd9d0aa44a715e02bab828fcb3b042597d7add"),
+]
+
+
+def rank(container: ContainerSpec) -> RankSpec:
+    return RankSpec(0, "n1", "head", "10.0.0.1", container)
+
+
+@pytest.mark.parametrize(("what", "container", "expected"), FINGERPRINTS, ids=[row[0] for row in FINGERPRINTS])
+def test_a_fingerprint_holds_over_versions(what: str, container: ContainerSpec, expected: str) -> None:
+    assert expected == rank(container).fingerprint, what
+
+
+def test_the_canonical_form_of_a_container_is_this_text() -> None:
+    assert "fleet/1" == FORM
+    expected = (
+        '{"command":["serve"],"gpus":0,"image":{"digest":"' + DIGEST + '","kind":"digest","reference":"' + IMAGE + '",'
+        '"registry":"ghcr.io","repository":"owner/engine"}}'
+    )
+    assert expected == canonical_json(LEAST)
+
+
+def test_where_a_rank_runs_is_no_part_of_its_fingerprint() -> None:
+    other = RankSpec(3, "n9", "worker", "10.0.0.9", FULL, (1, 2), Ready(3), 4, 5.0)
+    assert rank(FULL).fingerprint == other.fingerprint
+
+
+def test_the_name_of_an_image_is_no_part_of_a_fingerprint_and_its_digest_is() -> None:
+    renamed = ImagePin(f"mirror.lan/x@{DIGEST}", DIGEST, "digest", "mirror.lan", "x")
+    other = ImagePin(IMAGE, DIGEST.replace("ab", "cd"), "digest", "ghcr.io", "owner/engine")
+    of = {pin.reference + pin.digest: rank(ContainerSpec(pin, ("serve",))).fingerprint for pin in (renamed, other)}
+    assert [True, False] == [value == rank(LEAST).fingerprint for value in of.values()]
