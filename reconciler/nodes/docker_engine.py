@@ -76,37 +76,53 @@ class DockerEngine:
             return self.session.lost(doing)
         try:
             _, writer = await self.session.connection.open_unix_connection(target.docker_socket)
-        except asyncssh.ChannelOpenError as refusal:
-            return await self._no_socket(refusal)
+        except asyncssh.ChannelOpenError:
+            return await self._no_socket()
         except (asyncssh.Error, OSError):
             return self.session.lost(doing)
         writer.close()
         return NodeError(ErrorKind.LOST, f"Docker on {target.host} broke off while {doing}: {error}")
 
-    async def _no_socket(self, refusal: asyncssh.ChannelOpenError) -> NodeError:
-        """sshd says the same for all reasons but one, so ask a shell."""
+    async def _no_socket(self) -> NodeError:
+        """sshd says the same whatever the reason, so a shell looks."""
         target = self.session.target
-        if refusal.code == asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED:
-            hint = "set `AllowStreamLocalForwarding yes` in its sshd_config"
-            reason = f"sshd on {target.host} does not allow the forwarding of Unix sockets"
-            return NodeUnknownError(Unknown(target.name, UnknownKind.DOCKER_DENIED, reason, hint))
         found = await self.session.run_script(_LOOK, CALL_S, target.docker_socket)
-        if "denied" in found.split():
-            reason = f"{target.login} may not use the Docker socket {target.docker_socket} on {target.host}"
-            hint = f"`sudo usermod -aG docker {target.login}` on {target.host}; it counts from the next login on"
-            return NodeUnknownError(Unknown(target.name, UnknownKind.DOCKER_DENIED, reason, hint))
-        what = "has no socket" if "missing" in found.split() else "does not answer at"
-        reason = f"Docker on {target.host} {what} {target.docker_socket}"
-        hint = f"`systemctl status docker` on {target.host}; another socket is set by docker.socket in the spec"
-        return NodeUnknownError(Unknown(target.name, UnknownKind.DOCKER_DOWN, reason, hint))
+        kind, reason, hint = _REASONS[next((word for word in found.split() if word in _REASONS), "down")]
+        values = {"user": target.login, "host": target.host, "socket": target.docker_socket}
+        return NodeUnknownError(Unknown(target.name, kind, reason.format(**values), hint.format(**values)))
 
 
-_LOOK = """
+_LOOK = r"""
 if [ ! -e "$1" ]; then echo missing
-elif [ -w "$1" ]; then echo silent
-else echo denied
+elif [ ! -w "$1" ]; then echo denied
+elif grep -q " 00010000 .*/${1##*/}\$" /proc/net/unix; then echo forbidden
+else echo down
 fi
 """
+"""`00010000` marks a socket that somebody listens on."""
+
+_REASONS = {
+    "missing": (
+        UnknownKind.DOCKER_DOWN,
+        "Docker on {host} has no socket {socket}",
+        "`systemctl status docker` on {host}; another socket is set by docker.socket in the spec",
+    ),
+    "down": (
+        UnknownKind.DOCKER_DOWN,
+        "Docker on {host} does not answer at {socket}",
+        "`systemctl status docker` on {host}",
+    ),
+    "denied": (
+        UnknownKind.DOCKER_DENIED,
+        "{user} may not use the Docker socket {socket} on {host}",
+        "`sudo usermod -aG docker {user}` on {host}; it counts from the next login on",
+    ),
+    "forbidden": (
+        UnknownKind.DOCKER_DENIED,
+        "sshd on {host} does not forward to the Docker socket {socket}",
+        "its sshd_config needs `AllowStreamLocalForwarding yes` and `AllowTcpForwarding yes` (OpenSSH asks for both)",
+    ),
+}
 
 
 def refusal(doing: str, status: int | None, message: str) -> NodeError:

@@ -15,6 +15,15 @@ if TYPE_CHECKING:
 Trusted = tuple["Sequence[asyncssh.SSHKey]", "Sequence[asyncssh.SSHKey]", "Sequence[asyncssh.SSHKey]"]
 """Host keys, CA keys and revoked keys, as asyncssh wants them."""
 
+KEY_TYPES = (
+    "ssh-ed25519",
+    "ecdsa-sha2-nistp256",
+    "ecdsa-sha2-nistp384",
+    "ecdsa-sha2-nistp521",
+    "rsa-sha2-256",
+    "rsa-sha2-512",
+)
+
 
 @dataclass
 class HostKeys:
@@ -34,12 +43,11 @@ class HostKeys:
         return self.trusted, self.authorities, self.revoked
 
     @property
-    def algorithms(self) -> str:
+    def algorithms(self) -> list[str]:
         """Known key types first (as OpenSSH does), the others after: so a changed key is seen as changed."""
-        certified = ["ssh-ed25519-cert-v01@openssh.com", "*-cert-v01@openssh.com"] if self.authorities else []
+        certified = [f"{name}-cert-v01@openssh.com" for name in KEY_TYPES] if self.authorities else []
         known = [name.decode() for key in self.trusted for name in key.sig_algorithms]
-        plain = ["ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521"]
-        return ",".join([*certified, *known, *plain, "rsa-sha2-256", "rsa-sha2-512"])
+        return list(dict.fromkeys([*certified, *known, *KEY_TYPES]))
 
     def refusal(self) -> Unknown:
         """Why the offered key does not pass, and what to do."""

@@ -50,7 +50,10 @@ class PullStream:
     def feed(self, data: bytes) -> Progress | None:
         """The progress after `data`, None when it brought no whole message. Raises `NodeError` for a failure."""
         *lines, self._unread = (self._unread + data).split(b"\n")
-        messages = [json.loads(line) for line in lines if line.strip()]
+        try:
+            messages = [json.loads(line) for line in lines if line.strip()]
+        except ValueError as error:
+            raise failure(self._doing, f"Docker's report is no JSON ({error})") from error
         for message in messages:
             self._take(message)
         return self._progress() if messages else None

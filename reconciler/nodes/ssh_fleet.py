@@ -1,6 +1,6 @@
 """The real fleet: nodes over SSH, images from registries.
 
-Importing this costs nothing; asyncssh and the docker SDK (a quarter of a second) come with the first connection.
+Importing this costs nothing: asyncssh comes with the first connection, the docker SDK with the first effect.
 """
 
 import asyncio
@@ -65,7 +65,8 @@ class SshFleet:
             raise NodeUnknownError(Unknown(node, UnknownKind.TIMEOUT, reason)) from None
 
     async def _connect(self, target: SshTarget, deadline_s: float) -> "SshNode":
-        from reconciler.nodes import ssh  # noqa: PLC0415 - asyncssh and the docker SDK: a quarter of a second
+        _import_asyncssh()
+        from reconciler.nodes import ssh  # noqa: PLC0415 - asyncssh takes a tenth of a second and more
         from reconciler.nodes.ssh_node import SshNode  # noqa: PLC0415
 
         session = await ssh.connect(target, deadline_s)
@@ -89,6 +90,21 @@ class SshFleet:
         if self._directory is not None:
             shutil.rmtree(self._directory, ignore_errors=True)
             self._directory = None
+
+
+def _import_asyncssh() -> None:
+    """Without the search for liboqs, an optional library, for which it would run ldconfig, gcc and ld in each process.
+
+    It costs 30 ms; the post-quantum key exchange that OpenSSH prefers is in `cryptography` as well.
+    """
+    import ctypes.util  # noqa: PLC0415 - as asyncssh does
+
+    search = ctypes.util.find_library
+    ctypes.util.find_library = lambda name: None
+    try:
+        import asyncssh  # noqa: F401, PLC0415
+    finally:
+        ctypes.util.find_library = search
 
 
 def private_directory() -> Path:

@@ -1,14 +1,16 @@
 """The real nodes of the lab, for tests of `reconciler.nodes`."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from reconciler.core.desired import ContainerSpec, ImagePin
 from reconciler.nodes.ssh_fleet import SshFleet
 from reconciler.nodes.targets import SshTarget
 
 from . import Lab
+from .node import Node
 
 SCRIPT = "i=0; while [ $i -lt 600 ]; do echo line $i; i=$((i+1)); sleep 0.2; done"
 
@@ -33,6 +35,24 @@ async def fleet_of(*targets: SshTarget, endpoints: dict[str, str] | None = None)
         yield fleet
     finally:
         await fleet.close()
+
+
+@contextmanager
+def sshd_setting(node: Node, line: str) -> Iterator[None]:
+    """A node whose sshd has a further setting; the first one counts."""
+    config = node.disk / "etc" / "ssh" / "sshd_config"
+    before = config.read_text()
+    _configure(node, config, f"{line}\n{before}")
+    try:
+        yield
+    finally:
+        _configure(node, config, before)
+
+
+def _configure(node: Node, config: Path, text: str) -> None:
+    config.write_text(text)
+    node.stop_sshd()
+    node.start_sshd()
 
 
 def pin_of(lab: Lab, image: str) -> ImagePin:

@@ -1,8 +1,6 @@
 """Images on real nodes of both stores: by digest, through the connection, and believed only by content."""
 
 import asyncio
-import hashlib
-import json
 import threading
 import time
 from collections.abc import Iterator
@@ -20,7 +18,7 @@ from reconciler.nodes.protocols import Progress
 from reconciler.nodes.registry import RegistrySources
 
 from . import Lab
-from .real_nodes import fleet_of, pin_of, talker, target
+from .real_nodes import fleet_of, pin_of, sshd_setting, talker, target
 
 pytestmark = pytest.mark.lab
 
@@ -294,31 +292,6 @@ async def test_a_registry_describes_what_it_has(clean_lab: Lab) -> None:
     assert isinstance(await sources.describe(ImagePin(pin.digest, pin.digest, "id")), SourceUnknown)
 
 
-async def test_a_registry_that_lies_is_not_believed() -> None:
-    """The bytes of a manifest have to hash to the digest that was asked for."""
-    body = json.dumps({"manifests": []}).encode()
-
-    class Liar(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Liar)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    registry = f"127.0.0.1:{server.server_port}"
-    told = []
-    for digest in ("sha256:" + "0" * 64, "sha256:" + hashlib.sha256(body).hexdigest()):
-        pin = ImagePin(f"{registry}/x@{digest}", digest, "digest", registry, "x")
-        told.append(type(await RegistrySources({}).describe(pin)))
-    server.shutdown()
-    assert [SourceUnknown, SourceImage] == told
-
-
 async def test_an_image_that_shares_unpacked_layers_counts(bare_lab: Lab) -> None:
     """The containerd store fetches no layer that another image unpacked: listed as incomplete, but it runs."""
     node1, node4 = bare_lab.nodes["node1"], bare_lab.nodes["node4"]
@@ -336,3 +309,18 @@ async def test_an_image_that_shares_unpacked_layers_counts(bare_lab: Lab) -> Non
         assert (await node.observer.observe()).image_for(pin) is not None
         made = await node.containers.create("fleet-t-r0-v1", talker(pin), staged.id, {}, {})
         await node.containers.start(made)
+
+
+@pytest.mark.parametrize(
+    ("setting", "kind"),
+    [("GatewayPorts yes", ErrorKind.DENIED), ("AllowTcpForwarding local", ErrorKind.CONFLICT)],
+)
+async def test_an_sshd_that_opens_the_door_too_wide_or_not_at_all(bare_lab: Lab, setting: str, kind: ErrorKind) -> None:
+    """With `GatewayPorts yes` the whole network could pull through the node."""
+    with sshd_setting(bare_lab.nodes["node1"], setting):
+        async with fleet_of(target(bare_lab, "node1")) as fleet:
+            node = await fleet.connect("node1", 10)
+            with pytest.raises(NodeError) as refused:
+                await node.images.stage(pin_of(bare_lab, "tiny"), PLATFORM, Steps())
+    assert refused.value.kind is kind
+    assert setting.split(maxsplit=1)[0] in refused.value.hint

@@ -16,7 +16,7 @@ from reconciler.nodes.ssh_fleet import SshFleet
 from reconciler.nodes.targets import SshTarget
 
 from . import Lab
-from .real_nodes import fleet_of, pin_of, talker, target
+from .real_nodes import fleet_of, pin_of, sshd_setting, talker, target
 from .shell import run
 
 pytestmark = pytest.mark.lab
@@ -113,6 +113,15 @@ async def test_docker_that_is_down_or_denied_is_not_the_network(clean_lab: Lab, 
     clean_lab.nodes[name].stop_docker(crash=True)
     down = await refusal_of(target(clean_lab, name))
     assert UnknownKind.DOCKER_DOWN is down.kind
+
+
+@pytest.mark.parametrize("setting", ["AllowTcpForwarding no", "AllowStreamLocalForwarding no", "DisableForwarding yes"])
+async def test_an_sshd_that_forwards_nothing_is_not_a_docker_that_is_down(clean_lab: Lab, setting: str) -> None:
+    """Although sshd gives the same answer. OpenSSH forwards no Unix socket without `AllowTcpForwarding` either."""
+    with sshd_setting(clean_lab.nodes["node1"], setting):
+        fact = await refusal_of(target(clean_lab, "node1"))
+    assert UnknownKind.DOCKER_DENIED is fact.kind
+    assert "AllowStreamLocalForwarding" in fact.hint
 
 
 async def test_an_ordinary_user_of_the_docker_group_is_enough(clean_lab: Lab) -> None:
