@@ -1,5 +1,6 @@
 """The `fleet` command on the lab, as a person or a CI job runs it: a process of its own, its output in a pipe."""
 
+import functools
 import os
 import signal
 import subprocess
@@ -14,7 +15,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from . import Lab, specfile
-from .shell import LabError
+from .node import Node
+from .shell import LabError, side_by_side
 
 FLEET = str(Path(sys.executable).with_name("fleet"))
 Edit = Callable[[dict[str, Any]], object]
@@ -168,13 +170,17 @@ def interrupted(process: "subprocess.Popen[str]", read: str = "") -> tuple[Ran, 
 
 
 def containers(lab: Lab) -> dict[str, list[str]]:
-    """Every container of every node that is on: id, name and state, whoever made it."""
+    """Every container of every node whose Docker answers: id, name and state, whoever made it."""
     form = "{{.ID}} {{.Names}} {{.State}}"
-    return {
-        name: sorted(node.docker("ps", "-a", "--no-trunc", "--format", form).splitlines())
-        for name, node in lab.nodes.items()
-        if node.is_on and not node.exec(["docker", "version"], check=False).returncode
-    }
+
+    def of(node: Node) -> list[str] | None:
+        if not node.is_on:
+            return None
+        asked = node.exec(["docker", "ps", "-a", "--no-trunc", "--format", form], check=False)
+        return None if asked.returncode else sorted(asked.stdout.splitlines())
+
+    found = side_by_side(functools.partial(of, node) for node in lab.nodes.values())
+    return {name: there for name, there in zip(lab.nodes, found, strict=True) if there is not None}
 
 
 def names(lab: Lab) -> dict[str, list[str]]:

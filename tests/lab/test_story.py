@@ -197,7 +197,7 @@ def test_an_interrupted_proof_is_taken_up_again(clean_lab: Lab, tmp_path: Path) 
     assert_settled(made, {"node3": ["fleet-slow-r0-v1"]})
 
 
-@pytest.mark.parametrize("moment", ["... pulling", "ok  creating", "ok  starting", "... proving"])
+@pytest.mark.parametrize("moment", ["... pulling", "ok  creating", "... proving"])
 def test_a_controller_that_dies_in_the_middle_of_a_boot(clean_lab: Lab, tmp_path: Path, moment: str) -> None:
     for name in ("node1", "node2") if "pulling" in moment else ():
         clean_lab.nodes[name].remove_images()
@@ -208,7 +208,7 @@ def test_a_controller_that_dies_in_the_middle_of_a_boot(clean_lab: Lab, tmp_path
     assert_settled(made, {"node1": ["fleet-pair-r0-v1"], "node2": ["fleet-pair-r1-v1"]})
 
 
-@pytest.mark.parametrize("moment", ["... stopping", "ok  stopping", "ok  starting", "ok  confirming"])
+@pytest.mark.parametrize("moment", ["... stopping", "ok  starting", "ok  confirming"])
 def test_a_controller_that_dies_while_one_lane_takes_the_place_of_another(
     clean_lab: Lab, tmp_path: Path, moment: str
 ) -> None:
@@ -235,10 +235,8 @@ def assert_settled(made: Desk, wanted: dict[str, list[str]]) -> None:
     assert wanted == {
         name: [line.split()[1] for line in found] for name, found in containers(made.lab).items() if found
     }
-    plan = made.fleet("plan", "--detailed-exitcode")
-    assert plan.rc == 0, plan.said
     for lane in status(made)["lanes"]:
-        assert lane["health"] == "healthy"
+        assert (lane["sync"], lane["health"]) == ("in-sync", "healthy")
         assert "Paris" in serving.ask(lane["url"].removesuffix("/v1"))
 
 
