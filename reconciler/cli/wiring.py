@@ -117,27 +117,33 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def warn(text: str) -> None:
-    """Print to standard error, so that outputs stay clean."""
-    sys.stderr.write(f"fleet: {text}\n")
+    """Print to standard error, so that outputs stay clean; a terminal that is gone is no error."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"fleet: {text}\n")
 
 
 def stop_on_signals(say_so: str | None = "stopping: no new steps; once more to leave at once") -> "asyncio.Event":
-    """An event that the first SIGINT or SIGTERM sets; the second one ends the process at once."""
+    """An event that the first SIGINT, SIGTERM or SIGHUP sets; another SIGINT or SIGTERM ends the process at once.
+
+    A terminal that goes away sends SIGHUP, often more than once: that is never taken for "leave at once".
+    """
     import asyncio
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def on_signal() -> None:
+    def on_signal(number: signal.Signals) -> None:
         if stop.is_set():
-            os._exit(130)
+            if number is not signal.SIGHUP:
+                os._exit(130)
+            return
         stop.set()
         if say_so:
             warn(say_so)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         try:
-            loop.add_signal_handler(number, on_signal)
+            loop.add_signal_handler(number, on_signal, number)
         except (NotImplementedError, RuntimeError, ValueError):
             continue  # not the main thread, or a platform without: the caller's own handling stays
     return stop

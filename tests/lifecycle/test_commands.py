@@ -1,0 +1,150 @@
+"""Whole commands on the simulated fleet: arguments in, output and exit code out."""
+
+import functools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.cli.main import run
+from reconciler.cli.wiring import Wiring
+from reconciler.testing import run_simulated
+from tests.lifecycle.harness import QUAD, Story
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Story:
+    return Story(tmp_path)
+
+
+@pytest.fixture
+def fleet(story: Story, capsys: pytest.CaptureFixture[str]) -> Command:
+    """`fleet WORDS --file SPEC` in this process: exit code, standard output, standard error."""
+    wiring = Wiring(lambda spec: story.nodes, functools.partial(run_simulated, seed=story.seed))
+
+    def command(*words: str) -> tuple[int, str, str]:
+        code = run([*words, "--file", str(story.folder / "fleet.yaml")], wiring)
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return command
+
+
+def parsed(output: str) -> Any:
+    return json.loads(output)
+
+
+def test_plan_counts_changes_in_its_exit_code_only_when_asked(fleet: Command) -> None:
+    assert 0 == fleet("plan")[0]
+    assert 2 == fleet("plan", "--detailed-exitcode")[0]
+
+
+def test_plan_json_is_the_same_twice_and_the_same_as_the_file(fleet: Command, tmp_path: Path) -> None:
+    first = fleet("plan", "--json", "--out", str(tmp_path / "plan.json"))[1]
+    assert first == fleet("plan", "--json")[1]
+    assert parsed(first) == json.loads((tmp_path / "plan.json").read_text())
+
+
+def test_apply_without_a_terminal_and_without_yes_does_nothing(
+    fleet: Command, story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    code, _, error = fleet("apply")
+    assert (1, ()) == (code, story.nodes.mutations)
+    assert "--yes" in error
+
+
+def test_apply_json_has_the_plan_and_the_result(fleet: Command) -> None:
+    code, output, _ = fleet("apply", "--yes", "--json")
+    report = parsed(output)
+    assert (0, 0) == (code, report["exit"])
+    assert {"applied"} == set(report["result"]["steps"].values())
+    assert "fleet.plan/1" == report["plan"]["schema"]
+
+
+def test_status_shows_three_axes_and_where_a_lane_answers(fleet: Command) -> None:
+    fleet("apply", "--yes")
+    code, output, _ = fleet("status", "--json")
+    lanes = parsed(output)["lanes"]
+    assert 0 == code
+    assert [("in-sync", "healthy", "reachable")] * 2 == [
+        (lane["sync"], lane["health"], lane["reach"]) for lane in lanes
+    ]
+    assert "http://10.0.0.1:30000/v1" == lanes[0]["url"]
+
+
+def test_logs_are_told_apart_by_rank_and_node(fleet: Command) -> None:
+    fleet("apply", "--yes")
+    code, output, _ = fleet("logs", "pair", "--tail", "1")
+    assert (0, ["0@node1", "1@node2"]) == (code, sorted(line.split(" | ")[0] for line in output.splitlines()))
+    assert 1 == len(fleet("logs", "pair", "--rank", "1", "--tail", "1")[1].splitlines())
+
+
+def test_logs_of_a_lane_that_is_not_there_is_an_error(fleet: Command) -> None:
+    code, _, error = fleet("logs", "pair")
+    assert 1 == code
+    assert "no container of lane pair" in error
+
+
+def test_down_takes_one_lane_and_leaves_the_other(fleet: Command, story: Story) -> None:
+    fleet("apply", "--yes")
+    assert 0 == fleet("down", "pair", "--yes")[0]
+    assert {"solo": 1} == story.running_lanes()
+    assert 2 == fleet("plan", "--detailed-exitcode")[0]
+
+
+def test_down_all_leaves_nothing(fleet: Command, story: Story) -> None:
+    fleet("apply", "--yes")
+    assert 0 == fleet("down", "--all", "--yes")[0]
+    assert {} == story.containers()
+
+
+def test_down_needs_to_know_what(fleet: Command) -> None:
+    assert 1 == fleet("down", "--yes")[0]
+    assert 1 == fleet("down", "nobody", "--yes")[0]
+
+
+def test_drift_is_silent_then_finds_a_killed_rank_and_changes_nothing(fleet: Command, story: Story) -> None:
+    fleet("apply", "--yes")
+    assert 0 == fleet("drift")[0]
+    story.nodes.node("node2").kill("fleet-pair-r1-v1")
+    before = len(story.nodes.mutations)
+    code, output, _ = fleet("drift", "--format", "json")
+    assert (2, before) == (code, len(story.nodes.mutations))
+    assert ["runtime"] == [item["kind"] for item in parsed(output)["findings"]]
+
+
+def test_drift_that_could_not_look_says_so_by_its_exit_code(fleet: Command, story: Story) -> None:
+    fleet("apply", "--yes")
+    story.nodes.node("node3").power_off()
+    assert 4 == fleet("drift")[0]
+
+
+def test_markdown_names_the_outage(fleet: Command, story: Story) -> None:
+    fleet("apply", "--yes")
+    story.place(QUAD)
+    output = fleet("plan", "--format", "markdown")[1]
+    assert "dark" in output.partition("<details>")[0]
+    assert "`pair-a/pair`" in output.partition("<details>")[0]
+
+
+def test_no_command_prints_a_secret(fleet: Command, story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POISON", "poison-value-1234")
+    story.edit("stop_grace: 5s", 'stop_grace: 5s\n    env: {HF_TOKEN: {secret: "env:POISON"}}')
+    outputs = [
+        fleet("plan", "--json"),
+        fleet("apply", "--yes"),
+        fleet("status", "--json"),
+        fleet("drift", "--format", "json"),
+        fleet("plan"),
+    ]
+    text = "".join(output + error for _, output, error in outputs)
+    state = b"".join(path.read_bytes() for path in (story.folder / ".fleet").iterdir())
+    assert 0 == outputs[1][0]
+    assert "env:POISON" in text
+    assert "poison-value" not in text
+    assert b"poison-value" not in state
