@@ -57,15 +57,25 @@ def _image(wanted: ContainerSpec, found: Container) -> Iterator[FieldChange]:
 
 
 def _command(wanted: tuple[str, ...], found: tuple[str, ...]) -> Iterator[FieldChange]:
-    """One change for each word that went or came; order alone is a change of the whole line."""
+    """The words that went and came, values with their flags; order alone is a change of the whole line."""
     if wanted == found:
         return
-    gone = [word for word in found if word not in wanted]
-    new = [word for word in wanted if word not in found]
+    gone = list(_alone(found, wanted))
+    new = list(_alone(wanted, found))
     if gone or new:
         yield FieldChange("argv", _words(gone) or None, _words(new) or None)
     else:
         yield FieldChange("argv", _words(found), _words(wanted))
+
+
+def _alone(words: tuple[str, ...], others: tuple[str, ...]) -> Iterator[str]:
+    """The words that the others do not have. A bare 512 says little: the flag before a value comes with it."""
+    for flag, word in zip(("", *words), words, strict=False):
+        if word in others:
+            continue
+        if flag.startswith("-") and flag in others and not word.startswith("-"):
+            yield flag
+        yield word
 
 
 def _env(wanted: ContainerSpec, found: Container) -> Iterator[FieldChange]:

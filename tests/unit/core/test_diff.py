@@ -83,7 +83,7 @@ def test_the_entrypoint_and_shm_of_the_image_are_no_change_where_the_spec_has_no
 
 def test_argv_shows_only_the_words_that_went_and_came() -> None:
     old, new = gang("a", ("n1",), "serve", "--ctx", "512"), gang("a", ("n1",), "serve", "--ctx", "1024", "--jinja")
-    assert (FieldChange("argv", "512", "1024 --jinja"),) == changes(new.ranks[0].container, container(old))
+    assert (FieldChange("argv", "--ctx 512", "--ctx 1024 --jinja"),) == changes(new.ranks[0].container, container(old))
 
 
 def test_argv_in_another_order_shows_both_lines() -> None:
