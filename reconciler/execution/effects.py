@@ -101,7 +101,13 @@ class Effects:
         if image is None:
             return stale(f"image {rank.container.image.short} is not on {node.name} any more")
         marks = labels(self.plan.fleet, gang, rank, step.revision or 1, operation, image.id)
-        await node.containers.create(step.target, rank.container, image.id, marks, resolve(rank.container))
+        secrets = resolve(rank.container)
+        try:
+            await node.containers.create(step.target, rank.container, image.id, marks, secrets)
+        except NodeError as error:
+            if error.kind is ErrorKind.CONFLICT:  # it was not there a moment ago
+                return stale(f"somebody else made {step.target} on {node.name} just now")
+            raise
         return APPLIED
 
     async def _start(self, step: Step, node: Node) -> Outcome:
