@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from reconciler.nodes.docker_engine import CALL_S, DockerEngine, refusal
+from reconciler.nodes.sockets import SocketPaths
 from reconciler.nodes.threads import in_thread
 
 if TYPE_CHECKING:
@@ -22,9 +23,10 @@ T = TypeVar("T")
 class DockerSdk:
     """One client, made with the first call, of the API version that the engine has."""
 
-    def __init__(self, engine: DockerEngine, socket: Path) -> None:
+    def __init__(self, engine: DockerEngine, sockets: SocketPaths) -> None:
         self._engine = engine
-        self._socket = socket
+        self._sockets = sockets
+        self._socket: Path | None = None
         self._opening = asyncio.Lock()
         self._listener: asyncssh.SSHListener | None = None
         self._client: docker.APIClient | None = None
@@ -60,9 +62,11 @@ class DockerSdk:
     async def _open(self) -> "docker.APIClient":
         async with self._opening:
             session = self._engine.session
-            if self._listener is None:
+            if self._socket is None:
+                socket = self._sockets.new()
                 path = session.target.docker_socket
-                self._listener = await session.connection.forward_local_path(str(self._socket), path)
+                self._listener = await session.connection.forward_local_path(str(socket), path)
+                self._socket = socket
             if self._client is None:
                 self._client = await in_thread(self._negotiate)
             return self._client

@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import asyncssh
 
 from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.nodes.protocols import HttpReply
+from reconciler.nodes.sockets import SocketPaths
 from reconciler.nodes.ssh import SshSession
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ LONGEST_S = 3600.0
 class SshEngines:
     """One forward and one HTTP client for each `address:port`, kept for as long as the session."""
 
-    def __init__(self, session: SshSession, directory: Path) -> None:
+    def __init__(self, session: SshSession, sockets: SocketPaths) -> None:
         self._session = session
-        self._directory = directory
+        self._sockets = sockets
         self._clients: dict[Place, httpx.AsyncClient] = {}
         self._listeners: list[asyncssh.SSHListener] = []
         self._opening = asyncio.Lock()
@@ -73,7 +73,7 @@ class SshEngines:
 
         async with self._opening:
             if place not in self._clients:
-                path = self._directory / f"e{len(self._clients)}"
+                path = self._sockets.new()
                 connection = self._session.connection
                 self._listeners.append(await connection.forward_local_path_to_port(str(path), *place))
                 transport = httpx.AsyncHTTPTransport(uds=str(path))

@@ -4,23 +4,18 @@ Importing this costs nothing: asyncssh comes with the first connection, the dock
 """
 
 import asyncio
-import shutil
-import tempfile
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.core.observed import Unknown, UnknownKind
 from reconciler.nodes.errors import NodeUnknownError
 from reconciler.nodes.registry import RegistrySources
+from reconciler.nodes.sockets import SocketPaths
 from reconciler.nodes.targets import SshTarget
 
 if TYPE_CHECKING:
     from reconciler.nodes.ssh_node import SshNode
     from specs import Spec
-
-LONGEST_SOCKET_PATH = 100
-"""Bytes that a Unix socket's path may have: 108 on Linux, 104 elsewhere, with room to spare."""
 
 STAGE_CONNECT_S = 20.0
 
@@ -34,8 +29,7 @@ class SshFleet:
         self._sources = RegistrySources(self._endpoints)
         self._nodes: dict[str, SshNode] = {}
         self._turns = {name: asyncio.Lock() for name in self._targets}
-        self._directory: Path | None = None
-        self._sessions = 0
+        self._sockets = SocketPaths()
 
     @classmethod
     def from_spec(cls, spec: "Spec") -> "SshFleet":
@@ -70,26 +64,13 @@ class SshFleet:
         from reconciler.nodes.ssh_node import SshNode  # noqa: PLC0415
 
         session = await ssh.connect(target, deadline_s)
-        return SshNode(
-            session, self._session_directory(), self._endpoints, lambda: ssh.connect(target, STAGE_CONNECT_S)
-        )
-
-    def _session_directory(self) -> Path:
-        """A folder of a new session's own: a replaced session may still hold its sockets."""
-        if self._directory is None:
-            self._directory = private_directory()
-        self._sessions += 1
-        directory = self._directory / str(self._sessions)
-        directory.mkdir(mode=0o700)
-        return directory
+        return SshNode(session, self._sockets, self._endpoints, lambda: ssh.connect(target, STAGE_CONNECT_S))
 
     async def close(self) -> None:
         """End all sessions."""
         await asyncio.gather(*(node.close() for node in self._nodes.values()))
         self._nodes.clear()
-        if self._directory is not None:
-            shutil.rmtree(self._directory, ignore_errors=True)
-            self._directory = None
+        self._sockets.close()
 
 
 def _import_asyncssh() -> None:
@@ -105,12 +86,3 @@ def _import_asyncssh() -> None:
         import asyncssh  # noqa: F401, PLC0415
     finally:
         ctypes.util.find_library = search
-
-
-def private_directory() -> Path:
-    """A new folder that only we may enter, with a path short enough for Unix sockets in it."""
-    path = Path(tempfile.mkdtemp(prefix="fleet-"))
-    if len(str(path)) + len("/9999/e999") <= LONGEST_SOCKET_PATH:
-        return path
-    path.rmdir()
-    return Path(tempfile.mkdtemp(prefix="fleet-", dir="/tmp"))

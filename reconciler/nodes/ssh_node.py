@@ -1,34 +1,34 @@
 """One node over SSH: the parts behind the narrow doors, put together."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
 
 from reconciler.nodes.containers import SshContainers
 from reconciler.nodes.docker_engine import DockerEngine
 from reconciler.nodes.docker_sdk import DockerSdk
 from reconciler.nodes.engine_access import SshEngines
 from reconciler.nodes.images import SshImages
+from reconciler.nodes.sockets import SocketPaths
 from reconciler.nodes.ssh import SshSession
 from reconciler.nodes.ssh_observer import SshObserver
 
 
 class SshNode:
-    """An open session with one node. `directory` is private and holds the local ends of its forwards."""
+    """An open session with one node."""
 
     def __init__(
         self,
         session: SshSession,
-        directory: Path,
+        sockets: SocketPaths,
         endpoints: Mapping[str, str],
         connect: Callable[[], Awaitable[SshSession]],
     ) -> None:
         self._session = session
         self._engine = DockerEngine(session)
-        self._sdk = DockerSdk(self._engine, directory / "d")
+        self._sdk = DockerSdk(self._engine, sockets)
         self._observer = SshObserver(session, self._engine)
         self._containers = SshContainers(self._engine, self._sdk)
         self._images = SshImages(self._engine, self._sdk, endpoints, connect)
-        self._engines = SshEngines(session, directory)
+        self._engines = SshEngines(session, sockets)
 
     @property
     def name(self) -> str:
