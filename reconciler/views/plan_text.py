@@ -34,7 +34,7 @@ def total(plan: Plan) -> str:
     if plan.refusals:
         return f"Plan: refused for {count(len({item.gang for item in plan.refusals}), 'lane')}."
     if told:
-        return f"Plan: {told}. Run `fleet apply`."
+        return f"Plan: {told}."
     if plan.deferred or plan.unknown:
         return "No changes on the nodes that answer."
     return "No changes."
