@@ -172,6 +172,13 @@ def test_two_image_stores_that_name_one_content_differently_are_no_step() -> Non
     assert () == plan(desired(pair), seen).steps
 
 
+def test_changed_mounts_come_by_their_target() -> None:
+    targets = [f"/{letter}" for letter in "qwertyuiop"]
+    wanted = gang(container={"mounts": tuple(Mount("/s", target) for target in targets)})
+    expected = [f"mount {target}" for target in sorted(targets)]
+    assert expected == [change.field for change in changes(wanted.ranks[0].container, container(gang()))]
+
+
 def test_changes_come_in_one_order_however_much_differs() -> None:
     wanted: ContainerSpec = WANTED
     fields = [change.field for change in changes(wanted, foreign(gpus=3, network_mode="bridge"))]

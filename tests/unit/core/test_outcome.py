@@ -8,7 +8,7 @@ from reconciler.core.observed import Observed
 from reconciler.core.outcome import Exit, apply_exit, plan_exit
 from reconciler.core.plan import Plan
 from reconciler.core.summary import apply_summary, unsettled_summary
-from tests.unit.core.build import desired, facts, foreign, gang, observed, plan, unknown, world
+from tests.unit.core.build import container, desired, facts, foreign, gang, observed, plan, unknown, world
 from tests.unit.core.test_machine import run
 
 A = gang("a", ("n1",))
@@ -200,6 +200,14 @@ def test_a_failed_apply_names_the_next_command(what: str, ends: dict[str, Status
     machine = Machine(plan(BOTH, REPLACED))
     run(machine, ends)
     assert expected == apply_summary(machine, apply_exit(machine)).splitlines()[1], what
+
+
+def test_a_repair_that_failed_is_not_undone_by_the_spec_whatever_else_was_booted() -> None:
+    seen = observed(facts("n1", container(A, state="restarting")), facts("n2"))
+    machine = Machine(plan(BOTH, seen))
+    run(machine, {"c/a/verify/verify": Status.FAILED})
+    expected = "c/a: failed; stopped for it, and kept: c/a\nmend what is shown above, then `fleet apply`"
+    assert expected == apply_summary(machine, apply_exit(machine))
 
 
 def interrupted(made: Plan) -> Machine:

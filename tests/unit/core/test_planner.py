@@ -82,6 +82,12 @@ def test_a_missing_image_is_pulled_before_the_container_is_created() -> None:
     assert 7 == step(made, "c/solo/stage/n3/pull").estimate_bytes
 
 
+def test_missing_images_are_noted_with_the_nodes_that_create_a_container_from_them() -> None:
+    seen = observed(facts("n1", container(PAIR, 0, state="exited"), images=()), facts("n2", images=()))
+    expected = ("image ghcr.io/owner/engine@sha256:aaaaaaaaaaaa is missing on n2",)
+    assert [expected] == [item.notes for item in plan(desired(PAIR), seen).changes]
+
+
 def test_waves_boot_one_after_the_other_when_each_rank_is_ready() -> None:
     waves = gang("w", ("n1", "n2", "n3"), boot_order=((1, 2), (0,)), ready=Ready(50052))
     made = plan(desired(waves), world(nodes=waves.nodes))
@@ -214,6 +220,11 @@ def test_a_lane_stays_while_the_one_that_takes_its_place_has_an_unknown_node() -
     )
     assert expected == made.deferred
     assert () == made.steps
+
+
+def test_what_waits_comes_by_its_address_whatever_it_waits_for() -> None:
+    made = plan(desired(gang("z", ("n1", "n9"))), observed(facts("n1", container(gang("b", ("n1",)))), unknown("n9")))
+    assert ["c/b", "c/z"] == [item.gang for item in made.deferred]
 
 
 def test_a_lane_that_stays_keeps_out_a_third_that_wants_its_other_node() -> None:

@@ -108,6 +108,7 @@ def revision(of: Gang, seen: Observed) -> int:
 
 OLD = gang("a", ("n1",), "serve", "--old")
 PAIR = gang("p", ("n1", "n2"))
+TRIO = gang("t", ("n1", "n2", "n3"))
 OLD_PAIR = gang("p", ("n1", "n2"), "serve", "--old")
 
 REVISIONS: list[tuple[str, int, Gang, Observed]] = [
@@ -120,6 +121,27 @@ REVISIONS: list[tuple[str, int, Gang, Observed]] = [
         5,
         PAIR,
         observed(facts("n1", container(PAIR, revision=4)), facts("n2", container(OLD_PAIR, 1, revision=4))),
+    ),
+    (
+        "after several generations comes the next after the last",
+        5,
+        A,
+        observed(facts("n1", container(OLD, revision=2, state="exited"), container(OLD, revision=4))),
+    ),
+    (
+        "missing ranks join the newest of those that fit",
+        6,
+        TRIO,
+        observed(facts("n1", container(TRIO, 0, revision=4)), facts("n2", container(TRIO, 1, revision=6)), facts("n3")),
+    ),
+    (
+        "a taken name leads beyond every generation, not into a gap between them",
+        5,
+        PAIR,
+        observed(
+            facts("n1", container(PAIR, revision=4)),
+            facts("n2", container(OLD_PAIR, 1, revision=4), container(OLD_PAIR, 1, revision=1, state="exited")),
+        ),
     ),
     ("a foreign container's name is stepped over", 2, A, observed(facts("n1", foreign("fleet-a-r0-v1")))),
     ("also one that is not proved", 2, A, observed(facts("n1", foreign("fleet-a-r0-v1.unproved", "exited")))),
