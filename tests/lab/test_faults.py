@@ -271,6 +271,17 @@ def test_a_port_that_a_process_has(wanting: Desk) -> None:
         node.exec(["sh", "-c", "kill $(cat /run/second.pid)"])
 
 
+def test_a_secret_that_is_not_set_fails_before_the_cut_and_is_never_shown(wanting: Desk) -> None:
+    wanting.place(SOLO)
+    wanting.edit_lane("solo", env={"HF_TOKEN": {"secret": "env:HF_TOKEN"}})
+    before = containers(wanting.lab)
+    unset = wanting.fleet("apply", "--yes")
+    assert_says(unset, 6, "secret env:HF_TOKEN: the variable is not set here", "failed before anything was stopped")
+    assert before == containers(wanting.lab)
+    for command in ("plan", "plan --json", "status --json", "drift --format json"):
+        assert "hush-hush" not in wanting.fleet(*command.split(), env={"HF_TOKEN": "hush-hush"}).said
+
+
 # using it wrongly, and using it in pipes
 
 USES: tuple[tuple[list[str], str], ...] = (
@@ -504,6 +515,17 @@ def test_a_node_that_is_off_holds_up_only_its_own_lane(clean_lab: Lab, tmp_path:
     )
     assert {"node3": ["fleet-solo-r0-v1"]} == names_of(clean_lab, "node1", "node3", "node4")
     assert "pair-a/pair: unknown, unknown, unreachable" in made.fleet("status", "--deadline", "3").out
+
+
+def test_two_applies_at_once_make_one_set_of_containers(clean_lab: Lab, tmp_path: Path) -> None:
+    """Whoever comes second stands back or does the same; nothing is there twice, and one more apply settles it."""
+    clean_lab.preload("llamacpp", ["node1", "node2"])
+    made = desk(clean_lab, tmp_path, PAIR)
+    both = side_by_side([functools.partial(made.fleet, "apply", "--yes")] * 2)
+    assert {ran.rc for ran in both} <= {0, 3}, "\n".join(ran.said for ran in both)
+    made.apply()
+    found = {name: len(there) for name, there in containers(clean_lab).items()}
+    assert {"node1": 1, "node2": 1, "node3": 0, "node4": 0} == found
 
 
 def test_a_node_that_dies_in_the_middle_of_an_apply(clean_lab: Lab, tmp_path: Path) -> None:
