@@ -267,6 +267,25 @@ def test_stopped_containers_nobody_wants_are_removed() -> None:
     assert [("c/pair", "clean")] == kinds(made)
 
 
+def test_stopped_containers_nobody_wants_stay_while_what_takes_their_place_cannot_boot() -> None:
+    far = gang("far", ("n1", "n9"))
+    made = plan(desired(far), observed(facts("n1", container(gang("old", ("n1",)), state="exited")), unknown("n9")))
+    assert () == made.steps
+    assert () == made.changes
+
+
+def test_a_lane_on_other_nodes_says_so() -> None:
+    made = plan(desired(gang("pair", ("n5", "n6")), nodes=("n1", "n2")), world(OLD_PAIR, nodes=("n5", "n6")))
+    assert [("c/pair", "the spec changed: other nodes or ranks")] == told(made)
+
+
+def test_a_change_that_no_field_of_the_container_shows_says_so() -> None:
+    named = gang("solo", ("n3",), container={"entrypoint": ("serve",)})
+    made = plan(desired(named), observed(facts("n3", container(SOLO, entrypoint=("serve",)))))
+    what = "something the running container does not show, as a default that is now left to the image"
+    assert [("c/solo", f"the spec changed: {what}")] == told(made)
+
+
 def test_a_lane_nobody_wants_goes_where_it_can_be_seen_and_stays_where_it_cannot() -> None:
     seen = observed(facts("n1", container(PAIR, 0)), unknown("n2"), facts("n3", container(SOLO)))
     made = plan(desired(SOLO, nodes=("n1", "n2")), seen)

@@ -25,6 +25,7 @@ clusters:
   plain: {{nodes: [dgx2, dgx1], port: 30001}}
 models:
   tiny: {{path: "{{paths.models}}/tiny.gguf", args: {{ctx-size: 4096, threads: 8}}, served_name: tiny-model}}
+  hub: {{repo: owner/model}}
 """
 
 

@@ -145,6 +145,15 @@ def test_the_gate_asks_for_the_name_that_is_served(lane: str, expected: str | No
     assert expected == gang(tmp_path, lane).gate.served_name
 
 
+def test_a_model_of_the_hub_is_named_by_its_repository(tmp_path: Path) -> None:
+    lane = 'engine: custom, model: hub, argv: ["{model}"]'
+    assert ("owner/model",) == gang(tmp_path, lane).ranks[0].container.command
+
+
+def test_ranks_that_never_meet_do_not_need_the_rendezvous_port(tmp_path: Path) -> None:
+    assert (30000,) == gang(tmp_path, "engine: custom, argv: [x], nodes: 2", "two").ranks[0].ports
+
+
 def test_the_number_of_offloaded_layers_is_the_lanes_word_when_it_says_one(tmp_path: Path) -> None:
     lane = "engine: llamacpp, model: tiny, nodes: 2, args: {n-gpu-layers: 7}"
     command = gang(tmp_path, lane, "two").ranks[0].container.command
