@@ -1,6 +1,7 @@
 """The entry point: runs the app and turns every kind of failure into a message and an exit code."""
 
 import io
+import os
 import sys
 from collections.abc import Sequence
 
@@ -12,6 +13,7 @@ from reconciler.core.exits import Exit
 
 def main(args: Sequence[str] | None = None, wiring: Wiring | None = None) -> None:
     """Run one command and exit with its code. `args` default to the process's own."""
+    _open_what_is_closed()
     _print_whatever_the_locale()
     sys.exit(run(sys.argv[1:] if args is None else args, wiring or Wiring()))
 
@@ -40,6 +42,13 @@ def _misused(error: typer.TyperException) -> str:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "fleet"
     return f"{error.format_message().rstrip('.')}\nTry `{command} --help`."
+
+
+def _open_what_is_closed() -> None:
+    """Standard streams that the caller closed lead nowhere; else the next files opened would take their numbers."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - open for the process
 
 
 def _print_whatever_the_locale() -> None:
