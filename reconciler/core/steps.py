@@ -92,7 +92,9 @@ class Builder:
 
     def _of_rank(self, phase: Phase, op: Op, rank: RankView) -> Step:
         step = self._step(phase, op, rank.rank.node, self._name(rank))
-        return replace(step, rank=rank.rank.index, container_id=rank.fit.id if rank.fit else None)
+        fit = rank.fit
+        revision = fit.owner.revision if fit is not None and fit.owner is not None else self.revision
+        return replace(step, rank=rank.rank.index, revision=revision, container_id=fit.id if fit else None)
 
     def stage(self) -> tuple[Step, ...]:
         """Images and containers of the ranks that have no fitting one."""
@@ -100,7 +102,7 @@ class Builder:
 
     def _stage(self, rank: RankView) -> Iterator[Step]:
         pin = rank.rank.container.image
-        create = replace(self._of_rank(Phase.STAGE, Op.CREATE, rank), revision=self.revision)
+        create = self._of_rank(Phase.STAGE, Op.CREATE, rank)
         if rank.facts.image_for(pin) is None:
             pull = self._step(Phase.STAGE, Op.PULL, rank.rank.node, pin.reference)
             pull = replace(pull, rank=rank.rank.index, estimate_bytes=self._missing_bytes(rank))
