@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from . import Lab, disk, serving, specfile
-from .fleet_cli import Desk, Ran, checked, containers, desk, names, read_until
+from .fleet_cli import FLEET, Desk, Ran, checked, containers, desk, environment, names, read_until
 from .node import Node
 from .shell import side_by_side
 from .test_lab import beside, free_subnet
@@ -313,6 +313,16 @@ def test_without_a_terminal_nobody_is_asked_and_nothing_is_done(wanting: Desk, c
     before = containers(wanting.lab)
     assert_says(wanting.fleet(*command, stdin="y\n"), 1, "nobody to ask: say --yes")
     assert before == containers(wanting.lab)
+
+
+def test_streams_that_are_closed_are_no_trouble(wanting: Desk) -> None:
+    """As some supervisors start their children: without the three streams every program counts on."""
+    for command, rc, said in (("apply <&-", 1, "nobody to ask"), ("plan >&-", 0, ""), ("plan <&- >&- 2>&-", 0, "")):
+        argv = ["sh", "-c", f'"$0" {command}', FLEET]
+        done = subprocess.run(
+            argv, cwd=wanting.folder, env=environment(), capture_output=True, text=True, check=False, timeout=30
+        )
+        assert_says(checked(Ran(done.returncode, done.stdout, done.stderr)), rc, said)
 
 
 @pytest.mark.parametrize("command", ["plan", "plan --json", "status", "drift", "logs solo --tail 1000"])
