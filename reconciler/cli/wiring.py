@@ -1,7 +1,6 @@
 """What commands share: options, loading the fleet, output, and running asynchronous work under signals."""
 
 import contextlib
-import json
 import os
 import signal
 import sys
@@ -91,6 +90,8 @@ def say(text: str) -> None:
 
 def say_json(value: object) -> None:
     """Print a value as JSON, every field in place."""
+    import json
+
     from reconciler.core.canonical import jsonable
 
     say(json.dumps(jsonable(value), indent=2, ensure_ascii=False) + "\n")

@@ -113,7 +113,8 @@ def test_changed_args_replace_the_lane_in_place_and_the_plan_names_them(story: S
     story.edit("ctx-size: 512", "ctx-size: 256")
     plan = story.plan()
     assert [Kind.REPLACE, Kind.REPLACE] == [change.kind for change in plan.changes]
-    assert [("argv", "--ctx-size 512", "--ctx-size 256")] == [(item.field, item.before, item.after) for item in plan.changes[0].fields]
+    found = [(item.field, item.before, item.after) for item in plan.changes[0].fields]
+    assert [("argv", "--ctx-size 512", "--ctx-size 256")] == found
     assert Exit.OK == story.apply().exit
     assert () == story.nodes.overlaps()
     assert story.plan().is_settled

@@ -73,7 +73,7 @@ def imports_of(path: Path) -> Iterator[tuple[int, str]]:
 
 def is_allowed(importer: str, imported: str) -> bool:
     own = layer_of(importer)
-    if imported.split(".")[0] not in PACKAGES or imported in PACKAGES[2:]:
+    if imported.partition(".")[0] not in PACKAGES or imported in PACKAGES[2:]:
         return True
     other = layer_of(imported)
     return other == own or any(other == layer or other.startswith(f"{layer}.") for layer in LAYERS[own])
