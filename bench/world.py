@@ -28,7 +28,8 @@ def big_fleet_text(nodes: int) -> str:
     for group in groups:
         lines.append(
             f"  l{group}: {{engine: llamacpp, image: 'ghcr.io/example/llamacpp@{DIGEST}', model: m, "
-            f"nodes: {LANE_NODES}, env: {{A: b, C: d}}, mounts: [{{source: '{{paths.models}}', target: /models}}], memory: 64GiB, "
+            f"nodes: {LANE_NODES}, env: {{A: b, C: d}}, memory: 64GiB, "
+            f"mounts: [{{source: '{{paths.models}}', target: /models}}], "
             f"health: {{boot: 40m, probes: [{{chat: 'What is the capital of France?', expect: Paris}}]}}}}"
         )
     lines.append("placements:")

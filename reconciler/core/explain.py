@@ -1,11 +1,11 @@
 """Sentences for people: why a gang has to change. Nothing is ever decided by them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from reconciler.core.classify import GangView, RankView, Rule, Situation
 from reconciler.core.diff import FieldChange
 from reconciler.core.identity import is_proved
-from reconciler.core.observed import Container
+from reconciler.core.observed import Container, Source, SourceUnknown
 
 
 def boot_reason(view: GangView, rule: Rule) -> str:
@@ -81,11 +81,14 @@ def _names(fields: tuple[FieldChange, ...]) -> str:
     return ", ".join(dict.fromkeys(change.field for change in fields))
 
 
-def boot_notes(view: GangView) -> tuple[str, ...]:
-    """What a reader may want to know beside the reason: where the image is missing."""
-    missing: dict[str, list[str]] = {}
+def boot_notes(view: GangView, sources: Mapping[str, Source]) -> tuple[str, ...]:
+    """What a reader may want to know beside the reason: of a missing image, why nothing is known before the pull."""
+    unasked = {}
     for rank in view.ranks:
         pin = rank.rank.container.image
-        if rank.fit is None and rank.facts.image_for(pin) is None:
-            missing.setdefault(pin.short, []).append(rank.rank.node)
-    return tuple(f"image {name} is missing on {' '.join(nodes)}" for name, nodes in sorted(missing.items()))
+        source = sources.get(pin.digest)
+        if rank.fit is None and rank.facts.image_for(pin) is None and isinstance(source, SourceUnknown):
+            unasked[pin.short] = source.reason
+    return tuple(
+        f"nothing is known of image {name} before it is pulled: {why}" for name, why in sorted(unasked.items())
+    )

@@ -4,7 +4,7 @@ Read it top down: find what exists, classify every wanted gang, tie together who
 steps. Nothing here can touch a node, wait, or ask for the time.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from reconciler.core import remarks
@@ -13,7 +13,7 @@ from reconciler.core.classify import GangView, Placed, Situation, by_gang, class
 from reconciler.core.desired import Desired, Gang
 from reconciler.core.diff import FieldChange
 from reconciler.core.explain import boot_notes, boot_reason, found_fields
-from reconciler.core.observed import Observed
+from reconciler.core.observed import Observed, Source
 from reconciler.core.plan import SCHEMA, Change, Deferred, Kind, Outage, Phase, Plan, Refusal, Step, sealed
 from reconciler.core.steps import (
     Builder,
@@ -56,7 +56,7 @@ def make_plan(desired: Desired, observed: Observed, options: PlanOptions | None 
     ties = tie(survey.candidates, survey.units)
     steps = _lay_out(ties, observed)
     found_refusals = survey.refusals + _empty_guard(desired, survey, options)
-    changes = _changes(ties, survey)
+    changes = _changes(ties, survey, observed.sources)
     return sealed(
         Plan(
             schema=SCHEMA,
@@ -212,11 +212,11 @@ def _in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
     return tuple(sorted(steps, key=lambda step: order.index(step.phase)))
 
 
-def _changes(ties: Ties, survey: Survey) -> tuple[Change, ...]:
+def _changes(ties: Ties, survey: Survey, sources: Mapping[str, Source]) -> tuple[Change, ...]:
     """What happens to each gang: those that stop first, then those that boot."""
     gone = [_unit_change(ties, unit) for unit in ties.units if unit.address not in ties.held and not unit.is_wanted]
     litter = [_litter_change(unit) for unit in ties.units if unit.is_wanted and unit.address in survey.unchanged]
-    moving = [_gang_change(ties, item) for item in ties.candidates if item.address not in ties.blocked]
+    moving = [_gang_change(ties, item, sources) for item in ties.candidates if item.address not in ties.blocked]
     return tuple(change for change in gone if change) + tuple(litter) + tuple(moving)
 
 
@@ -234,7 +234,7 @@ def _litter_change(unit: Unit) -> Change:
     )
 
 
-def _gang_change(ties: Ties, item: Candidate) -> Change:
+def _gang_change(ties: Ties, item: Candidate, sources: Mapping[str, Source]) -> Change:
     gang = item.view.gang
     running = [unit.address for unit in ties.obstacles(item) if unit.running]
     return Change(
@@ -243,7 +243,7 @@ def _gang_change(ties: Ties, item: Candidate) -> Change:
         reason=boot_reason(item.view, item.rule),
         nodes=gang.nodes,
         fields=_fields(item),
-        notes=boot_notes(item.view),
+        notes=boot_notes(item.view, sources),
         dark=tuple(sorted(running)),
         boot_budget_s=gang.gate.boot_s,
     )

@@ -28,17 +28,18 @@ OnProgress = Callable[[Progress], None]
 Handler = Callable[[Step, Node], Awaitable[Outcome]]
 
 
-def operation_of(plan: Plan, step: Step) -> str:
-    """The operation id that lands on the node."""
-    return f"{plan.id}/{step.id}"
+def operation_of(run_id: str, step: Step) -> str:
+    """The operation id that lands on the node. It names the run: what another run made is never taken for our own."""
+    return f"{run_id}/{step.id}"
 
 
 @dataclass(frozen=True)
 class Effects:
-    """The effects of one plan on one fleet."""
+    """The effects of one run of a plan on one fleet."""
 
     plan: Plan
     fleet: Fleet
+    run_id: str
 
     async def carry_out(self, step: Step, on_progress: OnProgress) -> Outcome:
         """Do the step. Never raises for trouble of a node; cancellation goes through."""
@@ -92,7 +93,7 @@ class Effects:
     async def _create(self, step: Step, node: Node) -> Outcome:
         gang = self.plan.gang(step.gang)
         rank = gang.ranks[step.rank or 0]
-        operation = operation_of(self.plan, step)
+        operation = operation_of(self.run_id, step)
         found = await node.containers.inspect(step.target)
         if found is not None:
             is_same = found.owner is not None and found.owner.operation == operation

@@ -51,7 +51,7 @@ class Runner:
     async def run(self) -> Machine:
         """Carry out the plan; the machine in its end state. Every effect is journaled before and after."""
         machine = Machine(self.plan)
-        effects = Effects(self.plan, self.fleet)
+        effects = Effects(self.plan, self.fleet, self.run_id)
         tasks: dict[asyncio.Task[Outcome], Step] = {}
         stopping = asyncio.ensure_future(self.stop.wait())
         try:
@@ -84,7 +84,7 @@ class Runner:
     async def _step(self, effects: Effects, step: Step) -> Outcome:
         """Intent, effect, outcome. A cancelled step keeps its intent open: the next run settles it by looking."""
         started_s = asyncio.get_running_loop().time()
-        operation = operation_of(self.plan, step)
+        operation = operation_of(self.run_id, step)
         sequence = self.store.intent(
             self.run_id, step.id, step.gang, step.node, step.op, step.target, operation, time.time()
         )

@@ -1,6 +1,8 @@
 """Paths for the local ends of forwards: Unix sockets in a folder that only we may enter."""
 
+import contextlib
 import itertools
+import os
 import shutil
 import tempfile
 import weakref
@@ -8,6 +10,8 @@ from pathlib import Path
 
 LONGEST_PATH = 100
 """Bytes that a Unix socket's path may have: 108 on Linux, 104 elsewhere, with room to spare."""
+
+PREFIX = "fleet-sockets-"
 
 
 class SocketPaths:
@@ -33,9 +37,28 @@ class SocketPaths:
 
 
 def private_directory() -> Path:
-    """A new folder, with a path short enough for sockets in it."""
-    path = Path(tempfile.mkdtemp(prefix="fleet-"))
-    if len(str(path)) + len("/999999") <= LONGEST_PATH:
-        return path
-    path.rmdir()
-    return Path(tempfile.mkdtemp(prefix="fleet-", dir="/tmp"))
+    """A new folder, with a path short enough for sockets in it. Those that killed processes left are removed."""
+    parent = Path(tempfile.gettempdir())
+    if len(f"{parent}/{PREFIX}9999999-xxxxxxxx/999999") > LONGEST_PATH:
+        parent = Path("/tmp")  # noqa: S108 - mkdtemp makes a folder in it that only we may enter
+    remove_left(parent)
+    return Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=parent))
+
+
+def remove_left(parent: Path) -> None:
+    """Remove our own folders in `parent` whose process is gone: SIGKILL lets nobody tidy up."""
+    for path in parent.glob(f"{PREFIX}*-*"):
+        pid = path.name.removeprefix(PREFIX).partition("-")[0]
+        with contextlib.suppress(OSError):
+            if pid.isdigit() and path.stat().st_uid == os.getuid() and not _is_alive(int(pid)):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -100,6 +100,7 @@ class _Text:
         yield f"  {SIGNS[change.kind]} {change.kind:<8}{change.gang:<{self._width}}  {change.reason}"
         yield f"      nodes   {' '.join(change.nodes)}"
         yield from self._images(change)
+        yield from (f"      note    {note}" for note in change.notes)
         if change.kind in {Kind.CLEAN, Kind.PROVE}:
             yield from self._removed(change)
         for field in change.fields[:FIELDS_SHOWN]:

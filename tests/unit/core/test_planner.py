@@ -82,10 +82,13 @@ def test_a_missing_image_is_pulled_before_the_container_is_created() -> None:
     assert 7 == step(made, "c/solo/stage/n3/pull").estimate_bytes
 
 
-def test_missing_images_are_noted_with_the_nodes_that_create_a_container_from_them() -> None:
-    seen = observed(facts("n1", container(PAIR, 0, state="exited"), images=()), facts("n2", images=()))
-    expected = ("image ghcr.io/owner/engine@sha256:aaaaaaaaaaaa is missing on n2",)
-    assert [expected] == [item.notes for item in plan(desired(PAIR), seen).changes]
+def test_a_source_that_cannot_be_asked_is_noted_where_its_image_is_missing() -> None:
+    unasked = SourceUnknown(digest(), "http://127.0.0.1:5000: refused")
+    name = "ghcr.io/owner/engine@sha256:aaaaaaaaaaaa"
+    expected = (f"nothing is known of image {name} before it is pulled: http://127.0.0.1:5000: refused",)
+    seen = observed(facts("n3", images=()), sources=[unasked])
+    assert [expected] == [item.notes for item in plan(desired(SOLO), seen).changes]
+    assert [()] == [item.notes for item in plan(desired(SOLO), observed(facts("n3"), sources=[unasked])).changes]
 
 
 def test_waves_boot_one_after_the_other_when_each_rank_is_ready() -> None:

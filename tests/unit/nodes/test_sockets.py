@@ -1,5 +1,6 @@
 """The local ends of forwards."""
 
+import os
 import stat
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.nodes.sockets import LONGEST_PATH, SocketPaths, private_directory
+from reconciler.nodes.sockets import LONGEST_PATH, PREFIX, SocketPaths, private_directory, remove_left
 
 
 def test_nothing_is_made_before_its_time_and_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,3 +41,17 @@ def test_a_program_that_forgets_to_close_leaves_nothing(tmp_path: Path) -> None:
     done = subprocess.run(argv, env={"TMPDIR": str(tmp_path)}, capture_output=True, text=True, check=True)
     assert done.stdout.startswith(str(tmp_path))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_process_left_goes_and_what_a_living_one_has_stays(tmp_path: Path) -> None:
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    left, own, other = (
+        tmp_path / f"{PREFIX}{dead.pid}-abc",
+        tmp_path / f"{PREFIX}{os.getpid()}-abc",
+        tmp_path / "fleet-demo-abc",
+    )
+    for folder in (left, own, other):
+        folder.mkdir()
+    remove_left(tmp_path)
+    assert (False, True, True) == (left.exists(), own.exists(), other.exists())
