@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from reconciler.core.desired import Gang, Ready
-from reconciler.core.observed import Observed, SourceImage
+from reconciler.core.observed import Observed, SourceImage, SourceUnknown
 from reconciler.core.plan import Deferred, Foreign, Kind, Op, Outage, Phase, Plan, Refusal, only_gangs, plan_json
 from tests.unit.core.build import (
     PLATFORM,
