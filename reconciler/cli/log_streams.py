@@ -1,14 +1,18 @@
 """Prints the logs of a lane's ranks side by side."""
 
 import asyncio
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 
 from reconciler.cli.wiring import say, stop_on_signals, warn
 from reconciler.core.classify import Placed, ours
 from reconciler.fleet import Fleet
 
+Written = Callable[[Placed, str], str]
+"""How a log line of a rank is printed."""
 
-async def print_logs(fleet: Fleet, lane: str, rank: int | None, tail: int, *, follow: bool) -> int:
+
+async def print_logs(fleet: Fleet, lane: str, rank: int | None, tail: int, *, follow: bool, as_json: bool) -> int:
     """Print the last `tail` lines of each rank, with `follow` also each new one; the exit code."""
     found = await _containers(fleet, lane, rank)
     if not found:
@@ -16,7 +20,8 @@ async def print_logs(fleet: Fleet, lane: str, rank: int | None, tail: int, *, fo
         warn(_next_step(fleet, lane))
         return 1
     stop = stop_on_signals(None) if follow else asyncio.Event()
-    jobs = [asyncio.ensure_future(_print(fleet, item, tail, follow=follow, alone=len(found) == 1)) for item in found]
+    written = _as_json if as_json else _alone if len(found) == 1 else _told_apart
+    jobs = [asyncio.ensure_future(_print(fleet, item, tail, written, follow=follow)) for item in found]
     return await _until_done_or(stop, jobs)
 
 
@@ -56,8 +61,23 @@ def _order(item: Placed) -> tuple[bool, int]:
     return item.container.is_running, owner.revision if owner else 0
 
 
-async def _print(fleet: Fleet, item: Placed, tail: int, *, follow: bool, alone: bool) -> None:
-    owner = item.container.owner
-    prefix = "" if alone or owner is None else f"{owner.rank}@{item.node} | "
+async def _print(fleet: Fleet, item: Placed, tail: int, written: Written, *, follow: bool) -> None:
     async for line in fleet.logs(item.node, item.container.id, tail, follow=follow):
-        say(f"{prefix}{line}\n")
+        say(f"{written(item, line)}\n")
+
+
+def _alone(item: Placed, line: str) -> str:
+    return line
+
+
+def _told_apart(item: Placed, line: str) -> str:
+    return f"{_rank(item)}@{item.node} | {line}"
+
+
+def _as_json(item: Placed, line: str) -> str:
+    row = {"rank": _rank(item), "node": item.node, "container": item.container.name, "line": line}
+    return json.dumps(row, ensure_ascii=False)
+
+
+def _rank(item: Placed) -> int:
+    return item.container.owner.rank if item.container.owner else 0

@@ -14,6 +14,8 @@ Rank = Annotated[int | None, typer.Option("--rank", min=0, help="Only this rank;
 Follow = Annotated[bool, typer.Option("--follow", help="Go on with each new line until interrupted.")]
 Tail = Annotated[int, typer.Option("--tail", "-n", min=0, help="How many of the last lines of each rank.")]
 
+AsJsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object a line: rank, node, container, line.")]
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -27,12 +29,12 @@ def logs(
     rank: Rank = None,
     follow: Follow = False,
     tail: Tail = 100,
+    as_json: AsJsonLines = False,
 ) -> None:
     """Find the ranks' containers on the nodes and print their logs."""
-
     from reconciler.cli.log_streams import print_logs
 
     async def work(fleet: "Fleet") -> int:
-        return await print_logs(fleet, lane, rank, tail, follow=follow)
+        return await print_logs(fleet, lane, rank, tail, follow=follow, as_json=as_json)
 
     raise typer.Exit(run(context, with_fleet(load(context, file), work)))

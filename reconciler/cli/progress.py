@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from reconciler.cli.wiring import mute
 from reconciler.core.events import Event, StepEnded, StepProgress, StepStarted
 from reconciler.views.event_text import event_lines, step_words
+from reconciler.views.words import one_line, size
 
 
 @contextmanager
@@ -28,6 +29,18 @@ def _plain(event: Event) -> None:
         sys.stdout.flush()
     except OSError:  # a reader that went away or a full disk is no reason to leave a lane half booted
         mute()
+
+
+NEWS_STARTS_AT = 60
+"""Columns that the rest of a line takes, about: news is cut so that a line stays a line."""
+
+
+def _news(event: StepProgress) -> str:
+    """Bytes, where it is about bytes, and what is being done."""
+    if event.done_bytes is None:
+        return one_line(event.doing)
+    total = f" of {size(event.total_bytes)}" if event.total_bytes else ""
+    return one_line(f"{size(event.done_bytes)}{total} {event.doing}")
 
 
 @contextmanager
@@ -52,7 +65,7 @@ def _live() -> Iterator[Callable[[Event], None]]:
         if isinstance(event, StepStarted):
             tasks[event.step.id] = progress.add_task(escape(step_words(event.step)), total=None, news="")
         elif isinstance(event, StepProgress) and event.step.id in tasks:
-            news = escape(event.doing[: max(console.width - 60, 20)])
+            news = escape(_news(event)[: max(console.width - NEWS_STARTS_AT, 20)])
             progress.update(tasks[event.step.id], completed=event.done_bytes or 0, total=event.total_bytes, news=news)
         elif isinstance(event, StepEnded) and event.step.id in tasks:
             progress.remove_task(tasks.pop(event.step.id))

@@ -84,6 +84,12 @@ def test_logs_are_told_apart_by_rank_and_node(fleet: Command) -> None:
     assert 1 == len(fleet("logs", "pair", "--rank", "1", "--tail", "1")[1].splitlines())
 
 
+def test_logs_as_json_have_one_object_a_line(fleet: Command) -> None:
+    fleet("apply", "--yes")
+    rows = [json.loads(line) for line in fleet("logs", "solo", "--json", "--tail", "2")[1].splitlines()]
+    assert [(0, "node3", "fleet-solo-r0-v1")] * 2 == [(row["rank"], row["node"], row["container"]) for row in rows]
+
+
 def test_logs_of_a_lane_that_is_not_there_is_an_error(fleet: Command) -> None:
     code, _, error = fleet("logs", "pair")
     assert 1 == code
