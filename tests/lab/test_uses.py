@@ -234,7 +234,7 @@ def test_of_two_pushes_the_second_waits(forge: Forge) -> None:
         first_said = first.communicate(timeout=60)[0]
     assert "is applied" in first_said
     assert "fleet: another push is being applied: waiting for its end" in said
-    assert "argv: 256 -> 384" in said
+    assert "argv: --ctx-size 256 -> --ctx-size 384" in said
     assert f"fleet: {short} is applied" in said
     assert {"node3": ["fleet-solo-r0-v3"]} == names(forge.lab)
 
