@@ -2,11 +2,15 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from reconciler.cli.wiring import say, stop_on_signals, warn
 from reconciler.core.classify import Placed, ours
+from reconciler.core.exits import Exit
+from reconciler.core.explain import describe_end
+from reconciler.core.observed import Container, Observed, Unknown
 from reconciler.fleet import Fleet
+from reconciler.views.words import one_line
 
 Written = Callable[[Placed, str], str]
 """How a log line of a rank is printed."""
@@ -14,21 +18,47 @@ Written = Callable[[Placed, str], str]
 
 async def print_logs(fleet: Fleet, lane: str, rank: int | None, tail: int, *, follow: bool, as_json: bool) -> int:
     """Print the last `tail` lines of each rank, with `follow` also each new one; the exit code."""
-    found = await _containers(fleet, lane, rank)
+    observed = await fleet.observe()
+    every = [item for item in ours(fleet.desired, observed) if _lane(item) == lane]
+    found = _newest(item for item in every if rank in {None, _rank(item)})
+    away = _unread(fleet, observed, lane, rank)
+    for state in away:
+        _tell(state)
     if not found:
         warn(f"no container of lane {lane}{'' if rank is None else f' rank {rank}'} on the nodes that answer")
-        warn(_next_step(fleet, lane))
-        return 1
+        warn(_next_step(fleet, lane, rank, every))
+        return Exit.UNREACHABLE if away else Exit.ERROR
     stop = stop_on_signals(None) if follow else asyncio.Event()
-    written = _as_json if as_json else _alone if len(found) == 1 else _told_apart
+    written = _as_json if as_json else _alone if len(found) == 1 and not away else _told_apart
     jobs = [asyncio.ensure_future(_print(fleet, item, tail, written, follow=follow)) for item in found]
-    return await _until_done_or(stop, jobs)
+    code = await _until_done_or(stop, jobs)
+    return Exit.UNREACHABLE if away and code == Exit.OK else code
 
 
-def _next_step(fleet: Fleet, lane: str) -> str:
-    if lane in fleet.spec.lanes:
-        return "`fleet status` shows what is there"
-    return f"the spec has no lane of this name (it has: {', '.join(sorted(fleet.spec.lanes)) or 'none'})"
+def _unread(fleet: Fleet, observed: Observed, lane: str, rank: int | None) -> list[Unknown]:
+    """The nodes that cannot be read where the lane belongs; of a lane that is placed nowhere, all such nodes."""
+    placed = [gang for gang in fleet.desired.gangs if gang.lane == lane]
+    homes = {item.node for gang in placed for item in gang.ranks if rank in {None, item.index}}
+    states = (observed.nodes[name] for name in sorted(observed.nodes) if name in homes or not placed)
+    return [state for state in states if isinstance(state, Unknown)]
+
+
+def _tell(state: Unknown) -> None:
+    """Why a node cannot be read, and what to do about it."""
+    warn(f"{state.node} cannot be read: {one_line(state.reason)}")
+    for line in state.hint.splitlines():
+        warn(f"    {one_line(line)}")
+
+
+def _next_step(fleet: Fleet, lane: str, rank: int | None, found: Sequence[Placed]) -> str:
+    if lane not in fleet.spec.lanes and not found:
+        return f"the spec has no lane of this name (it has: {', '.join(sorted(fleet.spec.lanes)) or 'none'})"
+    sizes = [len(gang.ranks) for gang in fleet.desired.gangs if gang.lane == lane]
+    sizes += [item.container.owner.size for item in found if item.container.owner]
+    size = max(sizes, default=fleet.spec.lanes[lane].node_count if lane in fleet.spec.lanes else 0)
+    if rank is not None and rank >= size:
+        return f"lane {lane} has {'only rank 0' if size == 1 else f'ranks 0 to {size - 1}'}"
+    return "`fleet status` shows what is there"
 
 
 async def _until_done_or(stop: asyncio.Event, jobs: Sequence[asyncio.Future[None]]) -> int:
@@ -43,14 +73,12 @@ async def _until_done_or(stop: asyncio.Event, jobs: Sequence[asyncio.Future[None
     return 130 if stop.is_set() else 0
 
 
-async def _containers(fleet: Fleet, lane: str, rank: int | None) -> list[Placed]:
-    """The newest container of each rank of the lane, running ones first."""
+def _newest(items: Iterable[Placed]) -> list[Placed]:
+    """The newest container of each rank, running ones first."""
     best: dict[tuple[str, int], Placed] = {}
-    for item in ours(fleet.desired, await fleet.observe()):
+    for item in items:
         owner = item.container.owner
-        if owner is None or owner.lane != lane or rank not in {None, owner.rank}:
-            continue
-        key = (owner.gang, owner.rank)
+        key = (owner.gang if owner else "", _rank(item))
         if key not in best or _order(item) > _order(best[key]):
             best[key] = item
     return [best[key] for key in sorted(best)]
@@ -62,8 +90,17 @@ def _order(item: Placed) -> tuple[bool, int]:
 
 
 async def _print(fleet: Fleet, item: Placed, tail: int, written: Written, *, follow: bool) -> None:
+    silent = True
     async for line in fleet.logs(item.node, item.container.id, tail, follow=follow):
         say(f"{written(item, line)}\n")
+        silent = False
+    if silent and tail:
+        warn(f"rank {_rank(item)} on {item.node}: no log lines ({item.container.name} {_state(item.container)})")
+
+
+def _state(container: Container) -> str:
+    """What explains the silence: it never started, it ended, or it has nothing to say so far."""
+    return "runs" if container.state == "running" else one_line(describe_end(container))
 
 
 def _alone(item: Placed, line: str) -> str:
@@ -81,3 +118,7 @@ def _as_json(item: Placed, line: str) -> str:
 
 def _rank(item: Placed) -> int:
     return item.container.owner.rank if item.container.owner else 0
+
+
+def _lane(item: Placed) -> str | None:
+    return item.container.owner.lane if item.container.owner else None

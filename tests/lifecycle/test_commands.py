@@ -10,6 +10,7 @@ import pytest
 
 from reconciler.cli.main import run
 from reconciler.cli.wiring import Wiring
+from reconciler.core.observed import UnknownKind
 from reconciler.testing import run_simulated
 from tests.lifecycle.harness import QUAD, Story
 
@@ -154,3 +155,56 @@ def test_no_command_prints_a_secret(fleet: Command, story: Story, monkeypatch: p
     assert "env:POISON" in text
     assert "poison-value" not in text
     assert b"poison-value" not in state
+
+
+def test_logs_of_a_lane_whose_node_cannot_be_read_say_which_and_why(fleet: Command, story: Story) -> None:
+    fleet("apply", "--yes")
+    story.nodes.node("node3").deny(UnknownKind.AUTH, "node3 did not let root in by key", "try\nssh-copy-id")
+    code, output, error = fleet("logs", "solo")
+    assert (4, "") == (code, output)
+    assert [
+        "fleet: node3 cannot be read: node3 did not let root in by key",
+        "fleet:     try",
+        "fleet:     ssh-copy-id",
+        "fleet: no container of lane solo on the nodes that answer",
+    ] == error.splitlines()[:4]
+
+
+def test_logs_of_the_ranks_that_can_be_read_are_printed_all_the_same(fleet: Command, story: Story) -> None:
+    fleet("apply", "--yes")
+    story.nodes.node("node2").power_off()
+    code, output, error = fleet("logs", "pair", "--tail", "1")
+    assert (4, ["0@node1"]) == (code, [line.split(" | ")[0] for line in output.splitlines()])
+    assert "node2 cannot be read: " in error
+    assert (0, "") == fleet("logs", "pair", "--rank", "0", "--tail", "1")[::2]
+    assert 0 == fleet("logs", "solo", "--tail", "1")[0]
+
+
+def test_logs_of_a_lane_that_is_placed_nowhere_may_be_on_any_node_that_cannot_be_read(
+    fleet: Command, story: Story
+) -> None:
+    story.nodes.node("node4").power_off()
+    assert 4 == fleet("logs", "quad")[0]
+
+
+def test_logs_of_a_rank_that_never_started_say_so(fleet: Command, story: Story) -> None:
+    fleet("apply", "--yes")
+    found = story.nodes.node("node3").runtime.require("fleet-solo-r0-v1")
+    found.state, found.error = "created", "exec: not found"
+    found.logs.clear()
+    code, output, error = fleet("logs", "solo")
+    assert (0, "") == (code, output)
+    assert "rank 0 on node3: no log lines (fleet-solo-r0-v1 was never started: exec: not found)" in error
+
+
+@pytest.mark.parametrize(
+    ("lane", "ranks"), [("solo", "lane solo has only rank 0"), ("pair", "lane pair has ranks 0 to 1")]
+)
+def test_logs_of_a_rank_that_is_not_there_say_which_ones_are(fleet: Command, lane: str, ranks: str) -> None:
+    for commands in ((), ("apply", "--yes")):
+        if commands:
+            fleet(*commands)
+        code, _, error = fleet("logs", lane, "--rank", "5")
+        assert 1 == code
+        assert f"no container of lane {lane} rank 5" in error
+        assert ranks in error
