@@ -11,7 +11,7 @@ import getpass
 import socket
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -102,7 +102,21 @@ class Fleet:
     async def observe(self, deadline_s: float = OBSERVE_S) -> Observed:
         """Read all nodes at once, with a deadline on each. An unreachable node is a fact, never an exception."""
         states = await observe_all(self.nodes, [node.name for node in self.desired.nodes], deadline_s)
+        paths = self._paths_to_boot(states)
+        if paths:
+            states |= await observe_all(self.nodes, paths, deadline_s, paths)
         return Observed(states, await self._sources(states))
+
+    def _paths_to_boot(self, states: Mapping[str, NodeFacts | Unknown]) -> dict[str, set[str]]:
+        """What has to be there, by node, for ranks that do not run. A running one proves its own: its files are not
+        touched again, so a storage that hangs is trouble only for what would boot from it.
+        """
+        found: dict[str, set[str]] = {}
+        for rank in (rank for gang in self.desired.gangs for rank in gang.ranks):
+            facts = states.get(rank.node)
+            if isinstance(facts, NodeFacts) and rank.paths and not facts.runs(rank.fingerprint):
+                found.setdefault(rank.node, set()).update(rank.paths)
+        return found
 
     async def _sources(self, states: dict[str, NodeFacts | Unknown]) -> dict[str, Source]:
         """What the sources say of every image that some node lacks."""

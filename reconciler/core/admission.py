@@ -104,8 +104,24 @@ def _memory(case: Case, rank: RankView) -> Iterator[Refusal]:
 
 def _gpus(case: Case, rank: RankView) -> Iterator[Refusal]:
     need, there = rank.rank.container.gpus, len(rank.facts.gpus)
-    if there and need > there:
-        yield case.refuse("gpus", rank, f"the lane needs {need} GPUs a rank; {rank.rank.node} has {there}")
+    if need > there:
+        yield case.refuse(
+            "gpus",
+            rank,
+            f"the lane needs {need} GPU{'s' * (need > 1)} a rank; {rank.rank.node} shows {there or 'none'}",
+            "`nvidia-smi` there has to list them; a lane or node without GPUs says `gpus: 0`",
+        )
+
+
+def _paths(case: Case, rank: RankView) -> Iterator[Refusal]:
+    for path in rank.rank.paths:
+        if path in rank.facts.missing_paths:
+            yield case.refuse(
+                "path",
+                rank,
+                f"{path} is not there on {rank.rank.node}, or is a link that leads nowhere",
+                "bring it there, or correct `path` of the model or `mounts` of the lane",
+            )
 
 
 def _foreign_gpu(case: Case, rank: RankView) -> Iterator[Refusal]:
@@ -193,6 +209,7 @@ CHECKS: tuple[Check, ...] = (
     _disk,
     _memory,
     _gpus,
+    _paths,
     _foreign_gpu,
     _port,
     _name,

@@ -76,7 +76,10 @@ class Ready:
 
 @dataclass(frozen=True)
 class RankSpec:
-    """One rank: which node, which role, which container, which ports it listens on."""
+    """One rank: which node, which role, which container, which ports it listens on.
+
+    `paths` have to be there on the node before it boots: what is mounted, and the model.
+    """
 
     index: int
     node: str
@@ -87,6 +90,7 @@ class RankSpec:
     ready: Ready | None = None
     memory_bytes: int | None = None
     stop_grace_s: float = 30.0
+    paths: tuple[str, ...] = ()
 
     @cached_property
     def fingerprint(self) -> str:

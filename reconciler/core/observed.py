@@ -146,7 +146,10 @@ class LocalImage:
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """Everything read from one node, in one go. Sizes in bytes."""
+    """Everything read from one node, in one go. Sizes in bytes.
+
+    `missing_paths`: of the paths that were looked for, those that are certainly not there.
+    """
 
     node: str
     platform: str
@@ -161,6 +164,7 @@ class NodeFacts:
     images: tuple[LocalImage, ...] = ()
     listeners: tuple[Listener, ...] = ()
     gpus: tuple[Gpu, ...] = ()
+    missing_paths: tuple[str, ...] = ()
 
     def image_for(self, pin: ImagePin) -> LocalImage | None:
         """The usable local image whose content is `pin`, under whatever name; None when there is none."""
@@ -168,6 +172,10 @@ class NodeFacts:
             if image.usable and (image.id == pin.digest or pin.digest in image.digests):
                 return image
         return None
+
+    def runs(self, fingerprint: str) -> bool:
+        """Whether a container of ours with this fingerprint runs."""
+        return any(item.owner and item.owner.fingerprint == fingerprint and item.is_running for item in self.containers)
 
     def container(self, name: str) -> Container | None:
         """The container of this name, in any state."""

@@ -86,6 +86,7 @@ def _rank(job: Job, engine: Engine, seat: Seat) -> RankSpec:
         ports=part.ports,
         ready=part.ready,
         memory_bytes=job.lane.memory,
+        paths=job.node_paths(seat),
         stop_grace_s=job.lane.stop_grace if part.stop_grace_s is None else part.stop_grace_s,
     )
 

@@ -57,6 +57,14 @@ class Job:
             return self.model.repo or ""
         return self._through_mounts(seat, PurePosixPath(seat.node.expand(self.model.path)))
 
+    def node_paths(self, seat: Seat) -> tuple[str, ...]:
+        """What has to be there on the node: all that is mounted, and the model where a mount shows it."""
+        mounts = {seat.node.expand(item.source) for item in self.lane.mounts}
+        model = seat.node.expand(self.model.path) if self.model and self.model.path else None
+        if model is not None and any(PurePosixPath(model).is_relative_to(source) for source in mounts):
+            mounts.add(model)
+        return tuple(sorted(mounts))
+
     def _through_mounts(self, seat: Seat, path: PurePosixPath) -> str:
         """Where the container sees a path of the node: by the deepest mount above it, else at the same place."""
         mounts = [(PurePosixPath(seat.node.expand(item.source)), item.target) for item in self.lane.mounts]

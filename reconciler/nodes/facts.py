@@ -25,8 +25,21 @@ part machine; uname -m
 part boot; cat /proc/sys/kernel/random/boot_id
 part memory; grep -E '^Mem(Total|Available):' /proc/meminfo
 part disk
-for dir in /var/lib/docker /var/lib/containerd "$@"; do
-  kib=$(df -P -k "$dir" | awk 'NR == 2 { print $4 }') && [ -n "$kib" ] && printf '%s %s\n' "$kib" "$dir"
+for word in disk:/var/lib/docker disk:/var/lib/containerd "$@"; do
+  case $word in disk:*)
+    dir=${word#disk:}
+    kib=$(df -P -k "$dir" | awk 'NR == 2 { print $4 }') && [ -n "$kib" ] && printf '%s %s\n' "$kib" "$dir"
+  esac
+done
+part missing
+for word in "$@"; do
+  case $word in path:*)
+    path=${word#path:}
+    [ -e "$path" ] && continue
+    above=$path
+    while [ -n "$above" ] && [ ! -e "$above" ]; do above=${above%/*}; done
+    [ -x "${above:-/}" ] && printf '%s\n' "$path"
+  esac
 done
 part listen
 if command -v ss >/dev/null; then ss -ltnpH
@@ -41,7 +54,10 @@ if command -v nvidia-smi >/dev/null; then
 fi
 part end
 """
-"""Arguments: further directories whose free space is asked (the Docker root, when it is not the usual one)."""
+"""Arguments: `disk:DIR`, a further directory whose free space is asked (the Docker root, when it is not the usual
+one), and `path:PATH`, which is told when it is certainly not there. What is below a folder that the login may not
+search is not told: nothing is known of it. A link that leads nowhere is not there.
+"""
 
 
 @dataclass(frozen=True)
@@ -55,6 +71,7 @@ class HostFacts:
     disk_free: Mapping[str, int]
     listeners: tuple[Listener, ...]
     gpus: tuple[Gpu, ...]
+    missing_paths: tuple[str, ...] = ()
 
 
 def parse(output: str) -> HostFacts | None:
@@ -72,6 +89,7 @@ def parse(output: str) -> HostFacts | None:
         disk_free=_disk(parts.get("disk", ())),
         listeners=_listeners(parts.get("listen", ()), containers),
         gpus=tuple(gpu for line in parts.get("gpu", ()) if (gpu := _gpu(line))),
+        missing_paths=tuple(parts.get("missing", ())),
     )
 
 

@@ -1,7 +1,8 @@
 """Reads many nodes at once. A node that cannot be read is a fact, not an exception."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 
 from reconciler.core.observed import NodeFacts, Unknown, UnknownKind
 from reconciler.nodes.errors import NodeError
@@ -11,20 +12,28 @@ DEADLINE_S = 10.0
 
 
 async def observe_all(
-    fleet: Fleet, nodes: Iterable[str], deadline_s: float = DEADLINE_S
+    fleet: Fleet,
+    nodes: Iterable[str],
+    deadline_s: float = DEADLINE_S,
+    paths: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> dict[str, NodeFacts | Unknown]:
-    """The facts of every node, in the order given, after `deadline_s` at the latest."""
+    """The facts of every node, in the order given, after `deadline_s` at the latest.
+
+    `paths`: what is looked for on a node, by its name; the facts say what of it is not there.
+    """
     names = list(dict.fromkeys(nodes))
-    found = await asyncio.gather(*(observe_one(fleet, name, deadline_s) for name in names))
+    found = await asyncio.gather(*(observe_one(fleet, name, deadline_s, paths.get(name, ())) for name in names))
     return dict(zip(names, found, strict=True))
 
 
-async def observe_one(fleet: Fleet, name: str, deadline_s: float = DEADLINE_S) -> NodeFacts | Unknown:
+async def observe_one(
+    fleet: Fleet, name: str, deadline_s: float = DEADLINE_S, paths: Collection[str] = ()
+) -> NodeFacts | Unknown:
     """The facts of one node, or why there are none."""
     try:
         async with asyncio.timeout(deadline_s):
             node = await fleet.connect(name, deadline_s)
-            return await node.observer.observe()
+            return await node.observer.observe(paths)
     except TimeoutError:
         return Unknown(name, UnknownKind.TIMEOUT, f"no answer within {deadline_s:g} s", "is it on, and not overloaded?")
     except NodeError as error:

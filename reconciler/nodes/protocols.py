@@ -5,7 +5,7 @@ Every call may raise `NodeError`. A call that changes something is safe to look 
 and labels carry the operation, so after a lost reply the caller inspects instead of repeating blindly.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -36,8 +36,8 @@ OnProgress = Callable[[Progress], None]
 class Observer(Protocol):
     """Reads a node."""
 
-    async def observe(self) -> NodeFacts:
-        """All facts of the node, read in few round trips. Changes nothing."""
+    async def observe(self, paths: Collection[str] = ()) -> NodeFacts:
+        """All facts of the node, read in few round trips, and which of `paths` are not there. Changes nothing."""
         ...
 
 

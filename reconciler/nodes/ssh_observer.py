@@ -1,7 +1,7 @@
 """Reads one node: the Docker Engine's answers and the host's facts, all at once."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
@@ -29,20 +29,20 @@ class SshObserver:
         self._session = session
         self._engine = engine
 
-    async def observe(self) -> NodeFacts:
-        """All facts of the node. Changes nothing."""
+    async def observe(self, paths: Collection[str] = ()) -> NodeFacts:
+        """All facts of the node, and which of `paths` are not there. Changes nothing."""
         try:
             async with asyncio.TaskGroup() as group:
                 info = group.create_task(self._engine.get("/info"))
                 images = group.create_task(local_images(self._engine, partial(_platform, info)))
                 containers = group.create_task(self._containers())
-                host = group.create_task(self._host())
+                host = group.create_task(self._host(*(f"path:{path}" for path in sorted(paths))))
         except ExceptionGroup as errors:
             raise errors.exceptions[0] from None
         return await self._facts(info.result(), images.result(), containers.result(), host.result())
 
-    async def _host(self, *directories: str) -> facts.HostFacts:
-        output = await self._session.run_script(facts.SCRIPT, READ_S, *directories)
+    async def _host(self, *words: str) -> facts.HostFacts:
+        output = await self._session.run_script(facts.SCRIPT, READ_S, *words)
         found = facts.parse(output)
         if found is None:
             message = f"the shell of {self._session.target.login} on {self._session.target.host} ran no script"
@@ -82,6 +82,7 @@ class SshObserver:
             images=images,
             listeners=host.listeners,
             gpus=host.gpus,
+            missing_paths=host.missing_paths,
         )
 
     async def _disk_free(self, info: Json, host: facts.HostFacts) -> int | None:
@@ -90,7 +91,7 @@ class SshObserver:
         if is_containerd(info) and uses_system_containerd(info):
             places.append(SYSTEM_CONTAINERD)
         if any(place not in host.disk_free for place in places[:1]):
-            host = await self._host(*places)
+            host = await self._host(*(f"disk:{place}" for place in places))
         return min((host.disk_free[place] for place in places if place in host.disk_free), default=None)
 
 

@@ -1,6 +1,6 @@
 """The doors of a simulated node: `reconciler.nodes.protocols` on top of the simulated world."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from functools import partial
 
 from reconciler.core.desired import ContainerSpec, ImagePin
@@ -24,9 +24,9 @@ class SimObserver:
     def __init__(self, line: Line) -> None:
         self._line = line
 
-    async def observe(self) -> NodeFacts:
-        """All facts of the node."""
-        return await self._line.ask("observe", "", self._line.node.facts)
+    async def observe(self, paths: Collection[str] = ()) -> NodeFacts:
+        """All facts of the node, and which of `paths` are not there."""
+        return await self._line.ask("observe", "", lambda: self._line.node.facts(paths))
 
 
 class SimContainers:

@@ -1,6 +1,6 @@
 """A simulated node: what it is, what it holds, and the switches a test can pull."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from reconciler.core.desired import ContainerSpec
@@ -198,8 +198,8 @@ class SimNode:
         found = self.runtime.find(ref)
         return found.fact() if found else None
 
-    def facts(self) -> NodeFacts:
-        """Everything, as it is now."""
+    def facts(self, paths: Collection[str] = ()) -> NodeFacts:
+        """Everything, as it is now, and which of `paths` are not there."""
         self._world.sync()
         config = self.config
         total = config.memory_bytes
@@ -217,6 +217,7 @@ class SimNode:
             images=tuple(self._images.values()),
             listeners=self._listeners(),
             gpus=(Gpu("NVIDIA GB10", None, "580.95.05"),) * config.gpus,
+            missing_paths=tuple(sorted(self.missing_paths & set(paths))),
         )
 
     def _listeners(self) -> tuple[Listener, ...]:

@@ -223,3 +223,21 @@ def test_a_lane_that_serves_another_model_is_not_healthy(tmp_path: Path) -> None
     applied = story.apply()
     assert Exit.NEEDS_A_PERSON == applied.exit
     assert "serves another, not bigram" in applied.failures[0].detail
+
+
+def test_a_model_that_is_missing_refuses_the_plan_and_no_lane_is_stopped(story: Story) -> None:
+    story.apply()
+    story.edit("good.gguf", "nothere.gguf")
+    story.nodes.node("node1").missing_paths.add("/srv/models/nothere.gguf")
+    plan = story.plan()
+    assert [("path", "pair-a/pair", "node1")] == [(item.code, item.gang, item.node) for item in plan.refusals]
+    assert "/srv/models/nothere.gguf is not there on node1" in plan.refusals[0].summary
+    assert Exit.REFUSED == story.apply().exit
+    assert BOTH == story.running_lanes()
+
+
+def test_paths_are_looked_for_only_where_a_rank_has_to_boot(story: Story) -> None:
+    story.apply()
+    before = len(story.nodes.calls)
+    story.plan()
+    assert 4 == [call.operation for call in story.nodes.calls[before:]].count("observe")

@@ -6,7 +6,7 @@ from typing import Any
 
 from reconciler.core.desired import ContainerSpec, Desired, Gang, HealthGate, ImagePin, NodeDeclaration, RankSpec
 from reconciler.core.identity import container_name, labels, owner_of, unproved_name
-from reconciler.core.observed import Container, LocalImage, NodeFacts, Observed, Source, Unknown, UnknownKind
+from reconciler.core.observed import Container, Gpu, LocalImage, NodeFacts, Observed, Source, Unknown, UnknownKind
 from reconciler.core.plan import Op, Plan, Step
 from reconciler.core.planner import PlanOptions, make_plan
 
@@ -125,6 +125,7 @@ def facts(node: str = "n1", *found: Container, images: Iterable[ImagePin] = (pin
         memory_total_bytes=128 * GIB,
         containers=found,
         images=local,
+        gpus=(Gpu("NVIDIA GB10"),),
     )
     return replace(made, **others)
 

@@ -11,7 +11,7 @@ from reconciler.core.observed import Container, Gpu, Listener, NodeFacts, Source
 from reconciler.core.plan import Refusal
 from tests.unit.core.build import GIB, PLATFORM, container, desired, digest, facts, foreign, gang, observed, plan
 
-LANE = gang("a", ("n1",), container={"gpus": 1}, memory_bytes=96 * GIB, ports=(30000,))
+LANE = gang("a", ("n1",), container={"gpus": 1}, memory_bytes=96 * GIB, ports=(30000,), paths=("/models/a.gguf",))
 SHORT = "ghcr.io/owner/engine@sha256:aaaaaaaaaaaa"
 
 
@@ -146,9 +146,23 @@ ROWS: list[tuple[str, str, str, NodeFacts, tuple[Any, ...]]] = [
     ),
     (
         "gpus",
-        "the lane needs 2 GPUs a rank; n1 has 1",
-        "",
+        "the lane needs 2 GPUs a rank; n1 shows 1",
+        "`nvidia-smi` there has to list them; a lane or node without GPUs says `gpus: 0`",
         node(gpus=(Gpu("GB10"),)),
+        (),
+    ),
+    (
+        "gpus",
+        "the lane needs 2 GPUs a rank; n1 shows none",
+        "`nvidia-smi` there has to list them; a lane or node without GPUs says `gpus: 0`",
+        node(gpus=()),
+        (),
+    ),
+    (
+        "path",
+        "/models/a.gguf is not there on n1, or is a link that leads nowhere",
+        "bring it there, or correct `path` of the model or `mounts` of the lane",
+        node(missing_paths=("/models/a.gguf", "/other")),
         (),
     ),
 ]
@@ -180,7 +194,7 @@ FINE: list[tuple[str, NodeFacts, tuple[Any, ...]]] = [
     ("free disk is not known", node(images=(), disk_free_bytes=None), (source(GIB),)),
     ("exactly enough memory", node(memory_total_bytes=96 * GIB), ()),
     ("memory is not known", node(memory_total_bytes=None), ()),
-    ("GPUs cannot be seen by this user", node(gpus=()), ()),
+    ("a path that another lane needs is missing", node(missing_paths=("/other",)), ()),
     ("a foreign container without a GPU", node(foreign()), ()),
     ("a foreign container with a GPU that does not run", node(foreign(state="exited", gpus=1)), ()),
     (

@@ -58,12 +58,16 @@ def test_a_script_that_did_not_run_to_its_end_says_nothing(output: str) -> None:
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash", "dash"])
-def test_the_script_runs_here(shell: str) -> None:
+def test_the_script_runs_here(shell: str, tmp_path: Path) -> None:
     """In the shells of the distributions we meet, and with arguments."""
-    argv = [shell, "-s", "--", "/", "/no such folder"]
+    (tmp_path / "link").symlink_to("nowhere")
+    lost = [str(tmp_path / "link"), str(tmp_path / "no" / "such file"), "/nothing"]
+    paths = [f"path:{path}" for path in [*lost, str(tmp_path), "/"]]
+    argv = [shell, "-s", "--", "disk:/", "disk:/no such folder", *paths]
     done = subprocess.run(argv, input=SCRIPT, capture_output=True, text=True, check=True)
     found = parse(done.stdout)
     assert found is not None
     assert found.disk_free["/"] > 0
     assert "/no such folder" not in found.disk_free
+    assert tuple(lost) == found.missing_paths
     assert done.stderr == ""

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Collection
 from typing import Any, cast
 
 import pytest
@@ -28,7 +29,7 @@ class Scripted:
     def observer(self) -> "Scripted":
         return self
 
-    async def observe(self) -> NodeFacts:
+    async def observe(self, paths: Collection[str] = ()) -> NodeFacts:
         if self.name == "silent":
             await asyncio.sleep(60)
         if self.name == "broken":
