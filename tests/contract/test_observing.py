@@ -6,7 +6,7 @@ from reconciler.core import identity
 from reconciler.core.diff import changes
 from reconciler.nodes.protocols import Fleet
 from tests.contract.programs import CRASHER, SLEEPER, WEB, WEB_PORT
-from tests.contract.subject import NAME, Scene, Subject, fleet_scene, labels_of, scene
+from tests.contract.subject import MODELS, NAME, NOWHERE, Scene, Subject, fleet_scene, labels_of, scene
 
 
 @fleet_scene
@@ -90,3 +90,10 @@ async def test_observing_changes_nothing(play: Scene, subject: Subject) -> None:
     await play.create(SLEEPER)
     first, second = await play.node.observer.observe(), await play.node.observer.observe()
     assert (first.containers, first.images, first.boot_id) == (second.containers, second.images, second.boot_id)
+
+
+@fleet_scene
+async def test_of_the_paths_that_were_asked_for_the_missing_ones_are_told(fleet: Fleet, subject: Subject) -> None:
+    node = await fleet.connect(subject.name, 10)
+    assert () == (await node.observer.observe()).missing_paths
+    assert (NOWHERE,) == (await node.observer.observe((MODELS, NOWHERE))).missing_paths
