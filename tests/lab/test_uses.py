@@ -165,6 +165,7 @@ def test_what_changes_nothing_says_why_and_touches_nothing(forge: Forge) -> None
     said = forge.push()
     assert "the spec places no lane" in said
     assert f"fleet: {short} is refused: nothing is changed" in said
+    assert "fatal" not in said  # git runs in a folder that is there
 
     forge.git("rm", "--quiet", "fleet.yaml")
     assert f"fleet: {forge.commit()} has no fleet.yaml" in forge.push()
@@ -265,16 +266,66 @@ def test_of_pushes_that_wait_only_the_newest_is_applied(forge: Forge) -> None:
 def test_a_push_cut_short_does_not_cut_the_apply(forge: Forge) -> None:
     forge.push()
     context_size(forge, 256)
-    forge.commit()
+    short = forge.commit()
     with forge.pushing() as push:
         wait_for_log(forge, "creating fleet-solo-r0-v2")
-        os.killpg(push.pid, signal.SIGINT)
-        push.communicate(timeout=30)
-        assert push.returncode != 0
+        cut(push)
     forge.wait_for_end()
     assert {"node3": ["fleet-solo-r0-v2"]} == names(forge.lab)
     assert "Paris" in answer(forge.lab)
-    assert (forge.home / "apply.log").read_text().endswith("1 replaced\n")
+    assert (forge.home / "apply.log").read_text().endswith(f"1 replaced\nfleet: {short} is applied\n")
+
+
+def test_a_push_cut_short_while_it_waits_is_carried_out(forge: Forge) -> None:
+    forge.push()
+    context_size(forge, 256)
+    short = forge.commit()
+    with locked(forge.home / "lock") as unlock, forge.pushing() as push:
+        wait_until("the push waits", lambda: waiting(forge) == 1, seconds=20)
+        cut(push)
+        assert ["fleet-solo-r0-v1"] == names(forge.lab)["node3"]
+        unlock()
+        wait_for_log(forge, f"fleet: {short} is applied")
+    assert "up-to-date" in forge.push()
+    assert ["fleet-solo-r0-v2"] == names(forge.lab)["node3"]
+    assert 0 == waiting(forge)
+
+
+def test_a_fault_in_a_push_cut_short_is_on_the_record(forge: Forge) -> None:
+    forge.push()
+    (forge.desk.folder / "lanes.yaml").write_text("lame: 1\n")
+    short = forge.commit()
+    with locked(forge.home / "lock") as unlock, forge.pushing() as push:
+        wait_until("the push waits", lambda: waiting(forge) == 1, seconds=20)
+        cut(push)
+        unlock()
+        wait_for_log(forge, f"fleet: {short} is not valid: nothing is changed")
+    assert "unknown key 'lame'" in (forge.home / "apply.log").read_text()
+
+
+def test_what_was_lost_is_carried_out_by_hand(forge: Forge) -> None:
+    hook = forge.bare / "hooks/post-receive"
+    hook.rename(f"{hook}.off")
+    short = forge.git("rev-parse", "--short", "HEAD").stdout.strip()
+    forge.push()
+    Path(f"{hook}.off").rename(hook)
+    text = (EXAMPLES / "gitops/README.md").read_text()
+    (line,) = re.findall(r"^cd .*hooks/post-receive$", text, re.MULTILINE)
+    done = run(["sh", "-c", line.replace("/srv/fleet.git", str(forge.bare))], env=git_env(), timeout=60)
+    assert f"fleet: {short} is applied" in done.stdout
+    assert ["fleet-solo-r0-v1"] == names(forge.lab)["node3"]
+
+
+def waiting(forge: Forge) -> int:
+    """How many pushes say that they wait for the lock."""
+    return sum("waiting for its end" in log.read_text() for log in forge.home.glob("push.*"))
+
+
+def cut(push: "subprocess.Popen[str]") -> None:
+    """Ctrl-C in the pusher's terminal."""
+    os.killpg(push.pid, signal.SIGINT)
+    push.communicate(timeout=30)
+    assert push.returncode != 0
 
 
 def test_nodes_that_are_off_are_left_for_later(forge: Forge) -> None:
