@@ -12,19 +12,19 @@ MAX_TEXT = 1000  # characters of a summary, detail or hint
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """A position in a file; line and column count from 1, columns in characters."""
+    """A position in a file; line and column count from 1, columns in characters. Line 0 is the file as a whole."""
 
     path: Path
     line: int = 1
     column: int = 1
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}:{self.column}"
+        return f"{self.path}:{self.line}:{self.column}" if self.line else str(self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One fault of a spec. `line` and `column` count from 1, columns in characters.
+    """One fault of a spec. `line` and `column` count from 1, columns in characters; both are 0 for a whole file.
 
     `summary` says what is wrong, `detail` why, `hint` what to do; the last two may be empty.
     """

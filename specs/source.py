@@ -38,17 +38,17 @@ def read_text(path: Path) -> str:
 def _read_bytes(path: Path) -> bytes:
     try:
         if path.is_dir():
-            raise _unusable(Place(path), "is a folder, not a file", hint="name the main file, for example fleet.yaml")
+            raise _unusable(_whole(path), "is a folder, not a file", hint="name the main file, for example fleet.yaml")
         # A pipe or a device could block or never end.
         if path.exists() and not path.is_file():
-            raise _unusable(Place(path), "is not a regular file")
+            raise _unusable(_whole(path), "is not a regular file")
         if path.stat().st_size > MAX_FILE_BYTES:
             raise _too_large(path)
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = os.strerror(error.errno).lower() if isinstance(error, OSError) and error.errno else str(error)
-        raise _unusable(Place(path), f"the file cannot be read: {reason}") from None
+        raise _unusable(_whole(path), f"the file cannot be read: {reason}") from None
     if len(data) > MAX_FILE_BYTES:
         raise _too_large(path)
     return data
@@ -61,6 +61,10 @@ def _decode(data: bytes, path: Path) -> str:
         place = _place(path, data[: error.start].decode())
         summary = f"the byte 0x{data[error.start]:02X} is not UTF-8"
         raise _unusable(place, summary, "A spec is UTF-8 text.", "save the file as UTF-8") from None
+
+
+def _whole(path: Path) -> Place:
+    return Place(path, 0, 0)
 
 
 def _place(path: Path, before: str) -> Place:

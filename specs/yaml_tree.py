@@ -224,9 +224,10 @@ def _not_yaml(path: Path, text: str, error: yaml.MarkedYAMLError) -> Unusable:
         return _fatal(place, "a tab in the indentation", "YAML indents with spaces only.", "replace it by spaces")
     context = f"{error.context}, which starts at line {error.context_mark.line + 1}" if error.context_mark else ""
     place = Place(path, mark.line + 1, mark.column + 1)
-    return _fatal(
-        place, f"not valid YAML: {error.problem}", context, _ADVICE.get(line[mark.column : mark.column + 1], "")
-    )
+    advice = _ADVICE.get(line[mark.column : mark.column + 1], "")
+    if advice and "flow" in context:
+        advice += ", or add the ',' or '}' that is missing before it"
+    return _fatal(place, f"not valid YAML: {error.problem}", context, advice)
 
 
 _ADVICE = {

@@ -97,7 +97,7 @@ def test_an_included_file_may_not_name_another_fleet(tmp_path: Path) -> None:
         ("2:11: include: wants a file or a pattern such as lanes/*.yaml, found 1", "1"),
         ("2:11: include: wants a file or a pattern such as lanes/*.yaml, found text", '""'),
         ("2:11: fleet.yaml includes itself", "fleet.yaml"),
-        ("folder:1:1: is a folder, not a file", "fold*"),
+        ("folder:0:0: is a folder, not a file", "fold*"),
     ],
 )
 def test_a_pattern_that_leads_nowhere_is_refused(tmp_path: Path, expected: str, pattern: str) -> None:

@@ -131,7 +131,14 @@ def test_a_file_of_the_largest_size_is_read(tmp_path: Path) -> None:
 def test_a_missing_file_says_so(tmp_path: Path) -> None:
     with pytest.raises(SpecErrors) as caught:
         load(tmp_path / "fleet.yaml")
-    assert f"{tmp_path}/fleet.yaml:1:1: the file cannot be read: no such file or directory" == str(caught.value)
+    assert f"{tmp_path}/fleet.yaml: the file cannot be read: no such file or directory" == str(caught.value)
+
+
+def test_a_broken_flow_mapping_says_what_may_be_missing(tmp_path: Path) -> None:
+    """As often a forgotten brace or comma as a colon in a text."""
+    told = messages(tmp_path, "fleet: lab\nnodes: {n: {ssh: {host: h user: ops}}}\n")
+    assert told.endswith("quote text that holds ': ', or add the ',' or '}' that is missing before it")
+    assert messages(tmp_path, "fleet: lab\nnodes: a: b\n").endswith("quote text that holds ': '")
 
 
 def test_a_folder_is_no_spec(tmp_path: Path) -> None:
