@@ -63,6 +63,10 @@ async def carry_out(fleet: "Fleet", made: "Plan", *, yes: bool, as_json: bool, c
             say_json({"exit": int(plan_exit(made, changes_count=False)), "plan": made, "result": None})
         return plan_exit(made, changes_count=False)
     if not yes and not await _agreed():
+        if as_json:
+            warn("nothing was changed")
+        else:
+            say("Nothing was changed.\n")
         return Exit.ERROR
     applied = await _applied(fleet, made, as_json=as_json, command=command)
     if as_json:

@@ -1,8 +1,14 @@
 """`fleet validate`: check the spec, contact nothing."""
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import typer
 
 from reconciler.cli.wiring import DEFAULT_SPEC, AsJson, SpecFile, load, say, say_json
+
+if TYPE_CHECKING:
+    import specs
 
 
 def register(app: typer.Typer) -> None:
@@ -16,15 +22,23 @@ def validate(context: typer.Context, file: SpecFile = DEFAULT_SPEC, as_json: AsJ
 
     try:
         fleet = load(context, file)
-    except specs.SpecErrors as errors:
+    except (specs.SpecErrors, FileNotFoundError) as error:
         if not as_json:
             raise
-        say_json({"valid": False, "diagnostics": [item.to_dict() for item in errors.diagnostics]})
+        found = error.diagnostics if isinstance(error, specs.SpecErrors) else (_missing(file, error),)
+        say_json({"valid": False, "diagnostics": [item.to_dict() for item in found]})
         raise typer.Exit(1) from None
     if as_json:
         say_json({"valid": True, "diagnostics": [], "fingerprint": fleet.spec.fingerprint})
         return
-    say(
-        f"{file}: valid: {len(fleet.spec.nodes)} nodes, {len(fleet.spec.clusters)} clusters, "
-        f"{len(fleet.spec.lanes)} lanes, {len(fleet.spec.placements)} placed\n"
-    )
+    from reconciler.views.words import count
+
+    spec = fleet.spec
+    parts = (count(len(spec.nodes), "node"), count(len(spec.clusters), "cluster"), count(len(spec.lanes), "lane"))
+    say(f"{file}: valid: {', '.join(parts)}, {len(spec.placements)} placed\n")
+
+
+def _missing(file: Path, error: FileNotFoundError) -> "specs.Diagnostic":
+    import specs
+
+    return specs.Diagnostic(file, 0, 0, str(error))

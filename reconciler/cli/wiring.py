@@ -46,9 +46,11 @@ class Wiring:
 
 
 def load(context: typer.Context, path: Path) -> "Fleet":
-    """The fleet of a spec. Raises `specs.SpecErrors`."""
+    """The fleet of a spec. Raises `specs.SpecErrors`, and `FileNotFoundError` when no spec is named and none is here."""
     from reconciler.fleet import Fleet, over_ssh
 
+    if path == DEFAULT_SPEC and not path.exists():
+        raise FileNotFoundError(f"there is no {path} here: name the spec with --file or the variable FLEET_FILE")
     wiring: Wiring = context.obj
     return Fleet.load(path, wiring.connect or over_ssh)
 

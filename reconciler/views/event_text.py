@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from reconciler.core.events import Event, Interrupted, RunEnded, RunStarted, StepEnded, StepStarted
-from reconciler.core.machine import BAD, Status
+from reconciler.core.machine import BAD, GOOD, Status
 from reconciler.core.plan import Op, Step
 from reconciler.views.words import duration, one_line
 
@@ -43,12 +43,18 @@ def _lines(event: Event) -> Iterator[str]:
 def _ended(event: StepEnded) -> Iterator[str]:
     took = f" ({duration(event.seconds)})" if event.seconds >= 0.5 else ""
     detail = f": {event.detail}" if event.detail else ""
-    mark = {Status.APPLIED: "ok ", Status.NOOP: "ok "}.get(event.status, "ERR")
-    status = "" if event.status is Status.APPLIED else f" [{event.status}]"
-    yield f"  {mark} {step_words(event.step)}{status}{took}{detail}"
+    mark = "ok " if event.status in GOOD else "ERR"
+    yield f"  {mark} {step_words(event.step)}{_status(event)}{took}{detail}"
     if event.status in BAD and event.logs:
         yield f"      last {len(event.logs)} log lines:"
         yield from (f"      | {line}" for line in event.logs)
+
+
+def _status(event: StepEnded) -> str:
+    """What the mark does not say. A wait that found what it waited for has done nothing, and is plainly ok."""
+    if event.status is Status.NOOP:
+        return "" if event.step.op is Op.ROOM else " (already so)"
+    return f" [{event.status}]" if event.status in BAD else ""
 
 
 def step_words(step: Step) -> str:

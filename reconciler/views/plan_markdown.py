@@ -49,7 +49,8 @@ def _head(plan: Plan, boots: Boots) -> Iterator[str]:
     yield f"{total(plan)} Plan {code(plan.id)}{f' for commit {code(plan.commit[:12])}' if plan.commit else ''}."
     yield ""
     for refusal in plan.refusals:
-        yield f"- **refused** {code(refusal.gang)}: {_told(refusal.summary)}"
+        lane = f" {code(refusal.gang)}" if refusal.gang else ""
+        yield f"- **refused**{lane}: {_told(refusal.summary)}"
     for state in plan.unknown:
         yield f"- **unreachable** {code(state.node)}: {_told(state.reason)}"
     for item in plan.deferred:

@@ -32,7 +32,8 @@ def total(plan: Plan) -> str:
     counts = Counter(change.kind for change in plan.changes)
     told = ", ".join(f"{counts[kind]} {kind}" for kind in Kind if counts[kind])
     if plan.refusals:
-        return f"Plan: refused for {count(len({item.gang for item in plan.refusals}), 'lane')}."
+        lanes = {item.gang for item in plan.refusals if item.gang}
+        return f"Plan: refused for {count(len(lanes), 'lane')}." if lanes else "Plan: refused."
     if told:
         return f"Plan: {told}."
     if plan.deferred or plan.unknown:
@@ -153,7 +154,7 @@ def _refusals(refusals: Sequence[Refusal]) -> Iterator[str]:
     yield ""
     yield "refused: nothing will be applied while this stands"
     for refusal in refusals:
-        yield f"  x {refusal.gang}: {refusal.summary}"
+        yield f"  x {f'{refusal.gang}: ' if refusal.gang else ''}{refusal.summary}"
         yield from (f"      {line}" for line in refusal.hint.splitlines())
 
 

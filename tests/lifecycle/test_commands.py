@@ -54,9 +54,24 @@ def test_apply_without_a_terminal_and_without_yes_does_nothing(
     fleet: Command, story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
-    code, _, error = fleet("apply")
+    code, output, error = fleet("apply")
     assert (1, ()) == (code, story.nodes.mutations)
     assert "--yes" in error
+    assert output.endswith("Nothing was changed.\n")
+    assert "nothing was changed" in fleet("apply", "--json")[2]
+
+
+def test_a_no_at_the_prompt_changes_nothing_and_says_so(
+    fleet: Command, story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def no() -> str:
+        return "n\n"
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("reconciler.cli.apply._line_typed", no)
+    code, output, _ = fleet("apply")
+    assert (1, ()) == (code, story.nodes.mutations)
+    assert output.endswith("Apply this plan? [y/N] Nothing was changed.\n")
 
 
 def test_apply_json_has_the_plan_and_the_result(fleet: Command) -> None:
@@ -208,3 +223,23 @@ def test_logs_of_a_rank_that_is_not_there_say_which_ones_are(fleet: Command, lan
         assert 1 == code
         assert f"no container of lane {lane} rank 5" in error
         assert ranks in error
+
+
+def test_validate_counts_in_words(fleet: Command, story: Story) -> None:
+    spec = story.folder / "fleet.yaml"
+    assert f"{spec}: valid: 4 nodes, 3 clusters, 3 lanes, 2 placed\n" == fleet("validate")[1]
+    spec.write_text("fleet: lab\nnodes: {n: {ssh: {host: n.lan}, platform: linux/arm64}}\n")
+    assert f"{spec}: valid: 1 node, 0 clusters, 0 lanes, 0 placed\n" == fleet("validate")[1]
+
+
+def test_without_a_spec_here_the_ways_to_name_one_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = "there is no fleet.yaml here: name the spec with --file or the variable FLEET_FILE"
+    assert 1 == run(["plan"], Wiring())
+    assert f"fleet: {told}\n" == capsys.readouterr().err
+    assert 1 == run(["validate", "--json"], Wiring())
+    assert [told] == [item["summary"] for item in json.loads(capsys.readouterr().out)["diagnostics"]]
+    assert 1 == run(["plan", "--file", "other.yaml"], Wiring())
+    assert capsys.readouterr().err == "fleet: other.yaml: the file cannot be read: no such file or directory\n"

@@ -1,13 +1,14 @@
 """What people and programs see, whole. Read the files in `golden/`: they are the specification of the views."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
 from reconciler.core.drift import Finding, findings
 from reconciler.core.events import Event, Interrupted, RunEnded, RunStarted, StepEnded, StepProgress, StepStarted
 from reconciler.core.machine import Status
-from reconciler.core.plan import Plan, plan_json
+from reconciler.core.plan import Plan, Refusal, plan_json
 from reconciler.views.drift_report import drift_json, drift_markdown, drift_text
 from reconciler.views.event_text import event_lines
 from reconciler.views.plan_markdown import plan_markdown
@@ -90,3 +91,13 @@ def test_an_apply_as_lines() -> None:
 def test_progress_says_nothing_in_lines() -> None:
     pull = step(scenes.demo(), f"{QUAD.address}/stage/dgx1/pull")
     assert [] == list(event_lines(StepProgress(pull, "layer 3 of 12", 1024, 4096)))
+
+
+def test_a_refusal_that_is_about_no_lane_names_none() -> None:
+    made = replace(
+        plan(desired(SOLO), world(SOLO)), refusals=(Refusal("empty", "", None, "nothing is placed", "say so"),)
+    )
+    text = plan_text(made, BOOTS)
+    assert "  x nothing is placed\n      say so\n" in text
+    assert text.endswith("Plan: refused.\n")
+    assert "- **refused**: nothing is placed\n" in plan_markdown(made, BOOTS)
