@@ -108,6 +108,18 @@ def test_the_workflow_applies_one_at_a_time_with_few_rights() -> None:
     assert jobs["apply"]["concurrency"] == {"group": "fleet-apply", "cancel-in-progress": False}
 
 
+def test_the_workflow_installs_what_a_variable_says_and_stops_without_it() -> None:
+    assert workflow()["env"]["FLEET_SOURCE"] == "${{ vars.FLEET_SOURCE }}"
+    assert "| `FLEET_SOURCE` | variable |" in (GITOPS / "README.md").read_text(encoding="utf-8")
+    installs = [script for script in scripts_of_the_workflow() if "pip" in script]
+    assert len(installs) == 2
+    for script in installs:
+        env = {"PATH": "/nonexistent", "RUNNER_TEMP": "/nonexistent", "FLEET_SOURCE": ""}
+        done = subprocess.run(["/bin/bash", "-e"], input=script, capture_output=True, text=True, check=False, env=env)
+        assert "set the repository variable FLEET_SOURCE" in done.stderr
+        assert done.returncode != 0
+
+
 def test_every_exit_code_has_its_row() -> None:
     rows = set(re.findall(r"^\| (\d+) \|", (GITOPS / "README.md").read_text(encoding="utf-8"), re.MULTILINE))
     assert {str(int(code)) for code in Exit} == rows
