@@ -174,6 +174,8 @@ def _published(case: Case, facts: NodeFacts, port: int) -> Listener | None:
 def _holder(case: Case, facts: NodeFacts, listener: Listener) -> str:
     """The listener in a person's words: the container by name where it can be known."""
     named = next((item for item in facts.containers if item.id == listener.container_id), None)
+    if named is not None and named.owner is not None:
+        return f"container {named.name} of fleet {named.owner.fleet}"
     if named is not None:
         return f"foreign container {named.name} ({named.image})"
     published = [item.name for item in case.foreign(facts) if listener.port in item.published_ports]

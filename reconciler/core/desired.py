@@ -3,7 +3,7 @@
 Pure values. Engines (`reconciler.engines`) make them from the spec; the planner compares them with what is observed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -171,14 +171,16 @@ class NodeDeclaration:
 
 @dataclass(frozen=True)
 class Desired:
-    """The whole wanted state of one fleet."""
+    """The whole wanted state of one fleet. `taken_down`: gangs that the spec places and a person wants gone."""
 
     fleet: str
     spec_fingerprint: str
     nodes: tuple[NodeDeclaration, ...]
     gangs: tuple[Gang, ...]
+    taken_down: tuple[str, ...] = ()
 
     def without(self, lanes: frozenset[str]) -> "Desired":
         """The same fleet with these lanes placed nowhere."""
         kept = tuple(gang for gang in self.gangs if gang.lane not in lanes)
-        return Desired(self.fleet, self.spec_fingerprint, self.nodes, kept)
+        down = tuple(gang.address for gang in self.gangs if gang.lane in lanes)
+        return replace(self, gangs=kept, taken_down=self.taken_down + down)

@@ -116,7 +116,7 @@ def judge_probe(probe: Probe, answer: Answer) -> Verdict | None:
         return Verdict(Health.DEGRADED, "probe", f"{probe.prompt!r} got an empty answer")
     if not _is_expected(probe, text):
         wanted = probe.expect if probe.expect is not None else f"/{probe.expect_regex}/"
-        return Verdict(Health.DEGRADED, "probe", f"{probe.prompt!r} got {_short(text)!r}, expected {wanted!r}")
+        return Verdict(Health.DEGRADED, "probe", f"{probe.prompt!r} got {shortened(text)!r}, expected {wanted!r}")
     return None
 
 
@@ -141,5 +141,6 @@ def answer_text(body: bytes) -> str | None:
         return None
 
 
-def _short(text: str) -> str:
+def shortened(text: str) -> str:
+    """An answer of which a line shows enough."""
     return text if len(text) <= 120 else f"{text[:117]}..."

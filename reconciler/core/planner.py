@@ -107,7 +107,7 @@ def _survey(desired: Desired, observed: Observed) -> Survey:
         else:
             candidates.append(candidate)
     wanted = {gang.address for gang in gangs}
-    units += [_unwanted(address, placed) for address, placed in groups.items() if address not in wanted]
+    units += [_unwanted(desired, address, placed) for address, placed in groups.items() if address not in wanted]
     units.sort(key=lambda unit: unit.address)
     return Survey(tuple(candidates), tuple(units), tuple(refused), tuple(unchanged))
 
@@ -130,8 +130,11 @@ def _past(candidate: Candidate) -> list[Unit]:
     return [Unit(candidate.address, running, view.spare, candidate.nodes)]
 
 
-def _unwanted(address: str, placed: tuple[Placed, ...]) -> Unit:
-    return Unit(address, tuple(item for item in placed if item.container.is_running), placed)
+def _unwanted(desired: Desired, address: str, placed: tuple[Placed, ...]) -> Unit:
+    running = tuple(item for item in placed if item.container.is_running)
+    if address in desired.taken_down:
+        return Unit(address, running, placed, why="taken down by hand; the spec places it")
+    return Unit(address, running, placed)
 
 
 @dataclass(frozen=True)
@@ -204,7 +207,7 @@ def _room_reason(ties: Ties, unit: Unit) -> str:
         return "boots again" if boots and unit.running else "an earlier generation, or on another node"
     if others:
         return f"makes room for {', '.join(others)}"
-    return "no placement wants it"
+    return unit.why
 
 
 def _in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
@@ -286,4 +289,4 @@ def _empty_guard(desired: Desired, survey: Survey, options: PlanOptions) -> tupl
         return ()
     names = ", ".join(running)
     summary = f"the spec places no lane, and these run: {names}"
-    return (Refusal("empty", running[0], None, summary, "to stop them all: `fleet down --all`"),)
+    return (Refusal("empty", "", None, summary, "to stop them all: `fleet down --all`"),)

@@ -44,13 +44,15 @@ class Candidate:
 class Unit:
     """Containers of one gang that are to go. `own_nodes`: where that gang is wanted, empty when it is not.
 
-    `running` are to be stopped (they may boot again later); `removable` are to be removed in the end.
+    `running` are to be stopped (they may boot again later); `removable` are to be removed in the end. `why`: why it
+    goes when nothing takes its place.
     """
 
     address: str
     running: tuple[Placed, ...]
     removable: tuple[Placed, ...]
     own_nodes: frozenset[str] = frozenset()
+    why: str = "no placement wants it"
 
     @property
     def is_wanted(self) -> bool:

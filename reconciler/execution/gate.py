@@ -9,11 +9,13 @@ from reconciler.core.gate import (
     Answer,
     Health,
     Verdict,
+    answer_text,
     judge_health,
     judge_models,
     judge_probe,
     judge_ranks,
     probe_request,
+    shortened,
 )
 from reconciler.core.observed import Container
 from reconciler.nodes.errors import NodeError
@@ -49,11 +51,14 @@ class GangWatch:
 
     async def ask(self) -> Verdict:
         """Put every probe; the first wrong answer is the verdict."""
+        told = []
         for probe in self.gang.gate.probes:
-            verdict = judge_probe(probe, await self._put(probe))
+            answer = await self._put(probe)
+            verdict = judge_probe(probe, answer)
             if verdict is not None:
                 return verdict
-        return Verdict(Health.HEALTHY, "serving")
+            told.append(f"{probe.prompt!r} got {shortened(answer_text(answer.body) or '')!r}")
+        return Verdict(Health.HEALTHY, "serving", "; ".join(told))
 
     async def containers(self) -> tuple[Container | None, ...]:
         """The container of each rank now."""

@@ -123,7 +123,7 @@ ROWS: list[tuple[str, str, str, NodeFacts, tuple[Any, ...]]] = [
     ),
     (
         "foreign-port",
-        "port 30000 of n1 is taken by foreign container fleet-x-r0-v1 (ghcr.io/owner/engine@" + digest() + ")",
+        "port 30000 of n1 is taken by container fleet-x-r0-v1 of fleet other",
         "stop it yourself, or give the cluster or lane another port",
         node(
             container(gang("x", ("n1",)), fleet="other", published_ports=(30000,)),

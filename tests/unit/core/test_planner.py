@@ -307,7 +307,7 @@ def test_an_empty_spec_is_refused_while_lanes_run() -> None:
     made = plan(desired(nodes=("n1", "n2")), world(PAIR))
     expected = Refusal(
         "empty",
-        "c/pair",
+        "",
         None,
         "the spec places no lane, and these run: c/pair",
         "to stop them all: `fleet down --all`",
@@ -446,3 +446,8 @@ def test_the_same_content_from_another_registry_is_no_step_and_a_new_digest_is_a
     assert plan(desired(gang("solo", ("n3",), image=pin("a", "mirror.lan/x"))), seen).is_settled
     made = plan(desired(gang("solo", ("n3",), image=pin("b"))), seen)
     assert [("c/solo", "the spec changed: image")] == told(made)
+
+
+def test_a_lane_that_is_taken_down_by_hand_says_so() -> None:
+    made = plan(desired(PAIR).without(frozenset({"pair"})), world(PAIR), allow_empty=True)
+    assert [("c/pair", "taken down by hand; the spec places it")] == told(made)
