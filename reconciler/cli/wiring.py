@@ -46,7 +46,7 @@ class Wiring:
 
 
 def load(context: typer.Context, path: Path) -> "Fleet":
-    """The fleet of a spec. Raises `specs.SpecErrors`, and `FileNotFoundError` when no spec is named and none is here."""
+    """The fleet of a spec. Raises `specs.SpecErrors`; `FileNotFoundError` when none is named and none is here."""
     from reconciler.fleet import Fleet, over_ssh
 
     if path == DEFAULT_SPEC and not path.exists():

@@ -10,7 +10,7 @@ from reconciler.core.observed import Container
 from reconciler.nodes import container_create, inspect
 from reconciler.nodes.docker_engine import DockerEngine
 from reconciler.nodes.docker_sdk import DockerSdk
-from reconciler.nodes.errors import ErrorKind, NodeError
+from reconciler.nodes.errors import ErrorKind, NodeError, short_ids
 from reconciler.nodes.log_lines import LogLines
 
 if TYPE_CHECKING:
@@ -49,21 +49,21 @@ class SshContainers:
 
     async def start(self, ref: str) -> None:
         """Start; no effect when it runs."""
-        await self._sdk.call(f"starting {ref}", lambda api: api.start(ref), CREATE_S)
+        await self._sdk.call(f"starting {short_ids(ref)}", lambda api: api.start(ref), CREATE_S)
 
     async def stop(self, ref: str, grace_s: float) -> None:
         """SIGTERM, and SIGKILL after `grace_s`; returns when it is stopped; no effect when it is."""
         grace = math.ceil(grace_s)
-        await self._sdk.call(f"stopping {ref}", lambda api: api.stop(ref, timeout=grace), grace + CREATE_S)
+        await self._sdk.call(f"stopping {short_ids(ref)}", lambda api: api.stop(ref, timeout=grace), grace + CREATE_S)
 
     async def rename(self, ref: str, name: str) -> None:
         """Give another name."""
-        await self._sdk.call(f"renaming {ref} to {name}", lambda api: api.rename(ref, name))
+        await self._sdk.call(f"renaming {short_ids(ref)} to {name}", lambda api: api.rename(ref, name))
 
     async def remove(self, ref: str) -> None:
         """Remove a stopped container; a running one is refused; no effect when there is none."""
         try:
-            await self._sdk.call(f"removing {ref}", lambda api: api.remove_container(ref), CREATE_S)
+            await self._sdk.call(f"removing {short_ids(ref)}", lambda api: api.remove_container(ref), CREATE_S)
         except NodeError as error:
             if error.kind is not ErrorKind.NOT_FOUND:
                 raise
@@ -81,7 +81,7 @@ class SshContainers:
         found = await self._engine.get(f"/containers/{ref}/json")
         lines = LogLines(framed=not found["Config"].get("Tty"))
         params = {"stdout": "1", "stderr": "1", "tail": str(tail), "follow": str(int(follow))}
-        doing, path = f"reading the logs of {ref}", f"/containers/{ref}/logs"
+        doing, path = f"reading the logs of {short_ids(ref)}", f"/containers/{ref}/logs"
         async with self._engine.stream(doing, "GET", path, params) as chunks:
             async for chunk in chunks:
                 for line in lines.feed(chunk):

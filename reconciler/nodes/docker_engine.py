@@ -12,7 +12,7 @@ import h11
 
 from reconciler.core.observed import Unknown, UnknownKind
 from reconciler.nodes.docker_http import exchange
-from reconciler.nodes.errors import ErrorKind, NodeError, NodeUnknownError
+from reconciler.nodes.errors import ErrorKind, NodeError, NodeUnknownError, short_ids
 from reconciler.nodes.ssh import SshSession
 
 CALL_S = 20.0
@@ -30,7 +30,7 @@ class DockerEngine:
 
     async def get(self, path: str, deadline_s: float = CALL_S, **params: str) -> Any:
         """The JSON of a reading."""
-        doing = f"reading {path}"
+        doing = f"reading {short_ids(path)}"
         try:
             async with asyncio.timeout(deadline_s), self.stream(doing, "GET", path, params) as body:
                 return json.loads(b"".join([chunk async for chunk in body]))
@@ -127,7 +127,7 @@ _REASONS = {
 
 def refusal(doing: str, status: int | None, message: str) -> NodeError:
     """Docker's own no: the effect did not happen."""
-    return NodeError(KINDS.get(status or 0, ErrorKind.REFUSED), f"Docker refused while {doing}: {message}")
+    return NodeError(KINDS.get(status or 0, ErrorKind.REFUSED), f"Docker refused while {doing}: {short_ids(message)}")
 
 
 def _explained(body: bytes) -> str:

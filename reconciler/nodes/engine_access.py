@@ -36,7 +36,7 @@ class SshEngines:
         """One HTTP request to `address:port` as seen from the node, whole within `timeout_s`."""
         import httpx  # noqa: PLC0415 - 50 ms that a plan does not need
 
-        doing = f"{method} http://{address}:{port}{path}"
+        doing = f"{method} http://{_host(address)}:{port}{path} on {self._session.target.name}"
         try:
             async with asyncio.timeout(timeout_s):
                 client = await self._client((address, port))

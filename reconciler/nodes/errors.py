@@ -4,9 +4,17 @@ Transport (the connection was lost: the effect may have happened) is never mixed
 (it said no: the effect did not happen).
 """
 
+import re
 from enum import StrEnum
 
 from reconciler.core.observed import Unknown, UnknownKind
+
+_CONTAINER_ID = re.compile(r"(?<![\w.:-])([0-9a-f]{12})[0-9a-f]{52}(?![\w-])")
+
+
+def short_ids(text: str) -> str:
+    """The text with ids of containers as `docker ps` shows them; names and digests (`sha256:...`) stay whole."""
+    return _CONTAINER_ID.sub(r"\1", text)
 
 
 class ErrorKind(StrEnum):

@@ -16,7 +16,7 @@ import asyncssh
 from reconciler.core.observed import Unknown, UnknownKind
 from reconciler.nodes import host_keys
 from reconciler.nodes.errors import ErrorKind, NodeError, NodeUnknownError
-from reconciler.nodes.targets import SshTarget, expanded, local_user
+from reconciler.nodes.targets import SshTarget, expanded, local_user, silence_hint, silent
 from reconciler.nodes.threads import in_thread
 
 KEEPALIVE_S = 5
@@ -96,11 +96,7 @@ async def connect(target: SshTarget, deadline_s: float) -> SshSession:
         async with asyncio.timeout(deadline_s):
             return await _connect(target)
     except TimeoutError:
-        reason = f"{host_keys.place(target)} did not answer within {deadline_s:g} s"
-        raise NodeUnknownError(Unknown(target.name, UnknownKind.TIMEOUT, reason, _TIMEOUT_HINT)) from None
-
-
-_TIMEOUT_HINT = "is the machine on, and the network between up?"
+        raise NodeUnknownError(silent(target, deadline_s)) from None
 
 
 async def _connect(target: SshTarget) -> SshSession:
@@ -119,7 +115,7 @@ async def _through(target: SshTarget, jump: SshSession) -> SshSession:
         return await _open(target, target.host, jump)
     except asyncssh.ChannelOpenError as error:
         reason = f"{jump.target.host} cannot reach {host_keys.place(target)}: {error.reason}"
-        raise NodeUnknownError(Unknown(target.name, UnknownKind.REFUSED, reason, _TIMEOUT_HINT)) from error
+        raise NodeUnknownError(Unknown(target.name, UnknownKind.REFUSED, reason, silence_hint(target))) from error
 
 
 async def _addresses(target: SshTarget) -> list[str]:
@@ -151,8 +147,8 @@ def _unreachable(target: SshTarget, error: OSError) -> NodeUnknownError:
         reason = f"{host_keys.place(target)} refused the connection"
         return NodeUnknownError(Unknown(target.name, UnknownKind.REFUSED, reason, "is sshd running, and on this port?"))
     kind = UnknownKind.LOST if isinstance(error, ConnectionError) else UnknownKind.TIMEOUT
-    reason = f"{host_keys.place(target)} cannot be reached: {os.strerror(error.errno) if error.errno else error}"
-    return NodeUnknownError(Unknown(target.name, kind, reason, _TIMEOUT_HINT))
+    reason = f"{target.address} cannot be reached: {os.strerror(error.errno) if error.errno else error}"
+    return NodeUnknownError(Unknown(target.name, kind, reason, silence_hint(target)))
 
 
 class _Client(asyncssh.SSHClient):
@@ -243,6 +239,7 @@ def _denied(target: SshTarget) -> Unknown:
     tried = ", ".join([*_identities(target), agent])
     reason = f"{host_keys.place(target)} did not let {target.login} in by key"
     hint = (
-        f"tried: {tried}. Try `ssh-copy-id {target.login}@{target.host}`; a key with a passphrase must be in the agent"
+        f"tried: {tried}. Try `ssh-copy-id {target.by_hand}`, or name the key: ssh.identity_file in the spec; "
+        "a key with a passphrase must be in the agent"
     )
     return Unknown(target.name, UnknownKind.AUTH, reason, hint)

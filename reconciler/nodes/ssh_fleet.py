@@ -7,17 +7,19 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from reconciler.core.observed import Unknown, UnknownKind
 from reconciler.nodes.errors import NodeUnknownError
 from reconciler.nodes.registry import RegistrySources
 from reconciler.nodes.sockets import SocketPaths
-from reconciler.nodes.targets import SshTarget
+from reconciler.nodes.targets import SshTarget, silent
 
 if TYPE_CHECKING:
     from reconciler.nodes.ssh_node import SshNode
     from specs import Spec
 
 STAGE_CONNECT_S = 20.0
+
+CONNECT_SHARE = 0.95
+"""Of the deadline for reading a node: so that a silent one is named with its address, before the reading is over."""
 
 
 class SshFleet:
@@ -48,15 +50,14 @@ class SshFleet:
         Sessions are shared: asking again gives the open one, or a new one when that was lost.
         """
         try:
-            async with asyncio.timeout(deadline_s), self._turns[node]:
+            async with asyncio.timeout(deadline_s * CONNECT_SHARE), self._turns[node]:
                 open_node = self._nodes.get(node)
                 if open_node is not None and not open_node.is_lost:
                     return open_node
                 self._nodes[node] = await self._connect(self._targets[node], deadline_s)
                 return self._nodes[node]
         except TimeoutError:
-            reason = f"{self._targets[node].host} did not answer within {deadline_s:g} s"
-            raise NodeUnknownError(Unknown(node, UnknownKind.TIMEOUT, reason)) from None
+            raise NodeUnknownError(silent(self._targets[node], deadline_s)) from None
 
     async def _connect(self, target: SshTarget, deadline_s: float) -> "SshNode":
         _import_asyncssh()

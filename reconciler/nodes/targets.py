@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reconciler.core.observed import Unknown, UnknownKind
+
 if TYPE_CHECKING:
     from specs import Node
 
@@ -52,6 +54,17 @@ class SshTarget:
         return self.user or local_user()
 
     @property
+    def address(self) -> str:
+        """Where it is asked: `host:port`, the port in any case."""
+        return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+    @property
+    def by_hand(self) -> str:
+        """The options and the place for `ssh` and `ssh-copy-id`, to try the same way in by hand."""
+        port = f"-p {self.port} " if self.port != SSH_PORT else ""
+        return f"{port}{self.login}@{self.host}"
+
+    @property
     def known_hosts_path(self) -> Path:
         """The file of trusted host keys."""
         return expanded(self.known_hosts or "~/.ssh/known_hosts")
@@ -71,6 +84,18 @@ class SshTarget:
             identity_file=self.identity_file,
             known_hosts=self.known_hosts,
         )
+
+
+def silent(target: SshTarget, deadline_s: float) -> Unknown:
+    """The fact that nothing answered in time."""
+    reason = f"{target.address} did not answer within {deadline_s:g} s"
+    return Unknown(target.name, UnknownKind.TIMEOUT, reason, silence_hint(target))
+
+
+def silence_hint(target: SshTarget) -> str:
+    """What to look at, and the command that tries the same way in."""
+    jump = f"-J {target.proxy_jump} " if target.proxy_jump else ""
+    return f"is the machine on, and the network between up? Try `ssh {jump}{target.by_hand}`"
 
 
 def split_port(place: str) -> tuple[str, int | None]:

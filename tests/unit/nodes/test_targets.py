@@ -5,7 +5,7 @@ import pwd
 
 import pytest
 
-from reconciler.nodes.targets import SshTarget, local_user, split_port
+from reconciler.nodes.targets import SshTarget, local_user, silent, split_port
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,20 @@ def test_a_jump_host_is_a_target_with_the_same_keys() -> None:
     assert SshTarget("n", "n.lan", user="ops", proxy_jump="jump").jump == SshTarget(
         "n (jump host jump)", "jump", user="ops"
     )
+
+
+@pytest.mark.parametrize(
+    ("target", "address", "command"),
+    [
+        (SshTarget("n", "n.lan", user="ops"), "n.lan:22", "ssh ops@n.lan"),
+        (SshTarget("n", "fe80::1", 2222, user="ops"), "[fe80::1]:2222", "ssh -p 2222 ops@fe80::1"),
+        (SshTarget("n", "n.lan", user="ops", proxy_jump="me@jump:2200"), "n.lan:22", "ssh -J me@jump:2200 ops@n.lan"),
+    ],
+)
+def test_a_silent_node_is_named_with_the_command_to_try(target: SshTarget, address: str, command: str) -> None:
+    fact = silent(target, 9.5)
+    assert fact.reason == f"{address} did not answer within 9.5 s"
+    assert fact.hint == f"is the machine on, and the network between up? Try `{command}`"
 
 
 def test_the_user_is_known_without_any_environment(monkeypatch: pytest.MonkeyPatch) -> None:
