@@ -2,15 +2,16 @@
 
 import asyncio
 import time
+import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import state
 from reconciler.core.events import Event, Interrupted, StepEnded, StepProgress, StepStarted
 from reconciler.core.machine import BAD, Machine, Status
 from reconciler.core.plan import Op, Plan, Step
 from reconciler.execution.effects import Effects, operation_of
-from reconciler.execution.outcomes import Outcome
+from reconciler.execution.outcomes import Outcome, failed
 from reconciler.nodes.protocols import Fleet, Progress
 
 LETTING_GO_S = 2.0
@@ -89,11 +90,22 @@ class Runner:
             self.run_id, step.id, step.gang, step.node, step.op, step.target, operation, time.time()
         )
         self.on_event(StepStarted(step))
-        outcome = await effects.carry_out(step, lambda news: self.on_event(_progress(step, news)))
+        outcome = await self._carried_out(effects, step)
         self.store.outcome(self.run_id, sequence, outcome.status, outcome.detail, time.time())
         seconds = asyncio.get_running_loop().time() - started_s
         self.on_event(StepEnded(step, outcome.status, outcome.detail, seconds, outcome.logs))
         return outcome
+
+    async def _carried_out(self, effects: Effects, step: Step) -> Outcome:
+        """What no handler foresaw is a failed step: raised, it would end the run with a gang half started."""
+        try:
+            outcome = await effects.carry_out(step, lambda news: self.on_event(_progress(step, news)))
+        except Exception as error:  # noqa: BLE001 - see above
+            outcome = failed(
+                f"internal error, please report it: {type(error).__name__}: {error}",
+                tuple(traceback.format_exc().splitlines()),
+            )
+        return replace(outcome, detail=outcome.detail.encode(errors="backslashreplace").decode())
 
     async def _let_go(self, machine: Machine, tasks: dict[asyncio.Task[Outcome], Step]) -> None:
         machine.interrupt()
