@@ -90,7 +90,7 @@ def _model_names(body: bytes) -> Iterator[str]:
     try:
         items = json.loads(body).get("data", [])
         yield from (str(item["id"]) for item in items)
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return
 
 
@@ -137,7 +137,7 @@ def answer_text(body: bytes) -> str | None:
         if message is None:
             return str(choice["text"] or "")
         return f"{message.get('reasoning_content') or ''}{message.get('content') or ''}"
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
         return None
 
 

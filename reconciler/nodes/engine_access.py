@@ -19,6 +19,12 @@ Place = tuple[str, int]
 LONGEST_S = 3600.0
 """The client's own limit; each request has a closer one."""
 
+LARGEST_ANSWER = 16 * 1024 * 1024
+"""Bytes. Answers to what we ask are kilobytes; a broken engine may go on for ever."""
+
+PLAIN = {"Accept-Encoding": "identity"}
+"""Nothing is decompressed: what an engine sends all the same is judged as it comes."""
+
 
 class SshEngines:
     """One forward and one HTTP client for each `address:port`, kept for as long as the session."""
@@ -40,12 +46,14 @@ class SshEngines:
         try:
             async with asyncio.timeout(timeout_s):
                 client = await self._client((address, port))
-                response = await client.request(method, path, json=body)
+                async with client.stream(method, path, json=body) as response:
+                    return HttpReply(response.status_code, await _whole(response, doing))
         except TimeoutError:
             raise await self._late(doing, timeout_s) from None
-        except httpx.TransportError as error:
+        except httpx.InvalidURL as error:
+            raise NodeError(ErrorKind.REFUSED, f"{doing!r} cannot be asked: {error}", "check health.path") from error
+        except httpx.HTTPError as error:
             raise await self._why(doing, (address, port), error) from error
-        return HttpReply(response.status_code, response.content)
 
     async def accepts(self, address: str, port: int, timeout_s: float) -> bool:
         """Whether `address:port` accepts a TCP connection, as seen from the node."""
@@ -79,7 +87,7 @@ class SshEngines:
                 transport = httpx.AsyncHTTPTransport(uds=str(path))
                 base = f"http://{_host(place[0])}:{place[1]}"
                 self._clients[place] = httpx.AsyncClient(
-                    transport=transport, base_url=base, timeout=LONGEST_S, trust_env=False
+                    transport=transport, base_url=base, timeout=LONGEST_S, trust_env=False, headers=PLAIN
                 )
             return self._clients[place]
 
@@ -97,6 +105,15 @@ class SshEngines:
         if answers:
             return NodeError(ErrorKind.REFUSED, f"{doing}: the engine broke off ({error})")
         return NodeError(ErrorKind.REFUSED, f"{doing}: nothing listens there")
+
+
+async def _whole(response: "httpx.Response", doing: str) -> bytes:
+    body = bytearray()
+    async for chunk in response.aiter_raw():
+        body += chunk
+        if len(body) > LARGEST_ANSWER:
+            raise NodeError(ErrorKind.REFUSED, f"{doing}: the answer has more than {LARGEST_ANSWER >> 20} MiB")
+    return bytes(body)
 
 
 def _host(address: str) -> str:

@@ -229,3 +229,12 @@ def test_a_completion_probe_asks_without_a_model_where_none_is_named() -> None:
 
 def test_waiting_helps_only_while_it_is_progressing_or_not_known() -> None:
     assert {Health.PROGRESSING, Health.UNKNOWN} == {item for item in Health if not Verdict(item, "x").is_final}
+
+
+def test_an_answer_nested_without_end_is_no_answer() -> None:
+    """The parser gives up on it with another error than on what is no JSON."""
+    body = b"[" * 200_000
+    assert answer_text(body) is None
+    verdict = judge_models(GATE, Answer(200, body))
+    assert verdict is not None
+    assert verdict.health is Health.DEGRADED
