@@ -16,6 +16,9 @@ PREFIX = "fleet."
 UNPROVED = ".unproved"
 """Suffix of a container's name from its creation until its gang's health gate has passed."""
 
+LONGEST_GRACE_S = 366 * 86400.0
+"""No label of ours says more: a spec has at most a year."""
+
 
 def container_name(lane: str, rank: int, revision: int) -> str:
     """The final name. Deterministic, so that a lost reply is settled by looking."""
@@ -71,7 +74,7 @@ def owner_of(found: Mapping[str, str]) -> Owner | None:
             pin=found[PREFIX + "image"],
             image_id=found[PREFIX + "image-id"],
             ports=tuple(int(port) for port in found[PREFIX + "ports"].split(",") if port),
-            stop_grace_s=float(found[PREFIX + "stop-grace"]),
+            stop_grace_s=_seconds(found[PREFIX + "stop-grace"]),
             declared_env=tuple(key for key, _ in _declared_env(found)),
         )
     except (KeyError, ValueError):
@@ -80,12 +83,21 @@ def owner_of(found: Mapping[str, str]) -> Owner | None:
 
 def secret_references(found: Mapping[str, str]) -> dict[str, str]:
     """Env keys whose values are secrets, with the reference each came from, read from the rank's own spec label."""
-    return {key: str(value["secret"]) for key, value in _declared_env(found) if isinstance(value, dict)}
+    declared = _declared_env(found)
+    return {key: str(value["secret"]) for key, value in declared if isinstance(value, dict) and "secret" in value}
+
+
+def _seconds(text: str) -> float:
+    """A time to wait; `inf`, `nan` and negative numbers, which Docker takes for ever, are none."""
+    seconds = float(text)
+    if not 0 <= seconds <= LONGEST_GRACE_S:
+        raise ValueError(text)
+    return seconds
 
 
 def _declared_env(found: Mapping[str, str]) -> list[tuple[str, object]]:
     try:
         spec = json.loads(found.get(PREFIX + "spec", "{}"))
         return [(str(key), value) for key, value in spec.get("env", [])]
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, RecursionError):
         return []

@@ -80,6 +80,19 @@ def test_a_container_with_labels_that_are_no_numbers_is_foreign(key: str) -> Non
     assert owner_of({**MARKS, f"fleet.{key}": "x"}) is None
 
 
+@pytest.mark.parametrize("grace", ["inf", "nan", "-1", "1e300"])
+def test_a_container_with_a_grace_that_no_spec_allows_is_foreign(grace: str) -> None:
+    """Written by hand. Docker takes a negative one for ever."""
+    assert owner_of({**MARKS, "fleet.stop-grace": grace}) is None
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"env": [["A", {"other": 1}]]}', '{"env": {"A": 1}}', '{"env": [1]}'])
+def test_a_spec_label_that_makes_no_sense_says_nothing(text: str) -> None:
+    marks = {**MARKS, "fleet.spec": text}
+    assert owner_of(marks) is not None
+    assert {} == secret_references(marks)
+
+
 def test_no_labels_are_foreign() -> None:
     assert owner_of({}) is None
 
