@@ -11,6 +11,9 @@ HEADER = struct.Struct(">BxxxL")
 LINE_END = re.compile(rb"\r\n|\n|\r(?!$)")
 """A progress bar redraws its line after a lone CR: each state is a line, or a long bar would look like a stall."""
 
+LONGEST_LINE = 1 << 18
+"""Bytes. What goes on without a line end comes in pieces: kept whole it would take all memory, and all time."""
+
 
 class LogLines:
     """Takes the bytes as they come and gives the lines that are complete."""
@@ -26,8 +29,11 @@ class LogLines:
             return self._lines(1, data)
         self._unread += data
         lines: list[str] = []
-        while (frame := self._frame()) is not None:
-            lines += self._lines(*frame)
+        at = 0
+        while (end := self._end_of_frame(at)) is not None:
+            lines += self._lines(self._unread[at], self._unread[at + HEADER.size : end])
+            at = end
+        self._unread = self._unread[at:]
         return lines
 
     def rest(self) -> list[str]:
@@ -36,18 +42,19 @@ class LogLines:
         self._open.clear()
         return left
 
-    def _frame(self) -> tuple[int, bytes] | None:
-        if len(self._unread) < HEADER.size:
+    def _end_of_frame(self, at: int) -> int | None:
+        """Where the frame that begins at `at` ends; None when it is not whole yet."""
+        if len(self._unread) < at + HEADER.size:
             return None
-        stream, length = HEADER.unpack_from(self._unread)
-        end = HEADER.size + length
-        if len(self._unread) < end:
-            return None
-        body, self._unread = self._unread[HEADER.size : end], self._unread[end:]
-        return stream, body
+        _, length = HEADER.unpack_from(self._unread, at)
+        end: int = at + HEADER.size + length
+        return None if len(self._unread) < end else end
 
     def _lines(self, stream: int, data: bytes) -> list[str]:
-        *whole, self._open[stream] = LINE_END.split(self._open.get(stream, b"") + data)
+        *whole, rest = LINE_END.split(self._open.get(stream, b"") + data)
+        if len(rest) > LONGEST_LINE:
+            whole, rest = [*whole, rest], b""
+        self._open[stream] = rest
         return [line.decode(errors="replace") for line in whole]
 
 

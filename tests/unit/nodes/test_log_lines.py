@@ -43,3 +43,12 @@ def test_where_the_bytes_are_cut_makes_no_difference(frames: list[tuple[int, byt
     for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
         found += lines.feed(stream[start:end])
     assert found + lines.rest() == split(stream, framed=True)
+
+
+def test_what_goes_on_without_a_line_end_comes_in_pieces() -> None:
+    """Kept whole it would take all memory, and looking for its end again and again all time."""
+    lines = LogLines(framed=True)
+    got = [line for _ in range(256) for line in lines.feed(frame(1, b"x" * 16384))]
+    assert {"x"} == set("".join(got))
+    assert 2 < len(got) < 256
+    assert 256 * 16384 == sum(len(line) for line in [*got, *lines.rest()])
