@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+LONGEST_S = 3600
+"""The client's own limit; each call has a closer one. A shorter one here would end a slow start before its deadline."""
+
 
 class DockerSdk:
     """One client, made with the first call, of the API version that the engine has."""
@@ -74,7 +77,7 @@ class DockerSdk:
     def _negotiate(self) -> "docker.APIClient":
         import docker  # noqa: PLC0415 - see above
 
-        client = docker.APIClient(base_url=f"unix://{self._socket}", version="auto", timeout=int(CALL_S))
+        client = docker.APIClient(base_url=f"unix://{self._socket}", version="auto", timeout=LONGEST_S)
         client.trust_env = False
         return client
 
