@@ -20,12 +20,18 @@ def resolve(spec: ContainerSpec) -> dict[str, str]:
 
 def _value(reference: str) -> str:
     scheme, _, rest = reference.partition(":")
-    if scheme == "env":
-        if rest not in os.environ:
-            raise SecretError(f"secret {reference}: the variable is not set here")
-        return os.environ[rest]
     try:
-        return Path(rest).read_text(encoding="utf-8").removesuffix("\n")
-    except (OSError, UnicodeDecodeError) as error:
+        value = _variable(reference, rest) if scheme == "env" else Path(rest).read_bytes().decode().removesuffix("\n")
+        value.encode()  # a variable that is no UTF-8 is read with stand-ins, which Docker would make other bytes of
+    except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise SecretError(f"secret {reference}: {reason}") from None
+    if "\0" in value:
+        raise SecretError(f"secret {reference}: holds a NUL character, which no variable of a container can")
+    return value
+
+
+def _variable(reference: str, name: str) -> str:
+    if name not in os.environ:
+        raise SecretError(f"secret {reference}: the variable is not set here")
+    return os.environ[name]
