@@ -1,5 +1,6 @@
 """Opens the recorded state of a fleet. The database library is loaded only when there is something to open."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -7,6 +8,7 @@ from state.errors import StateError, start_anew
 from state.protocol import Store
 
 FILE = "state.db"
+FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 BUSY_S = 10.0
 """How long a call waits for another process that writes, in seconds."""
 
@@ -46,6 +48,9 @@ def _make(file: Path) -> None:
     """An empty file is an empty database: it is made by hand only to have its permissions from the first moment."""
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unusable(file, error) if file.parent.exists() else _unmakeable(file.parent, error) from error
+    try:
         os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     except OSError as error:
         raise _unusable(file, error) from error
@@ -54,5 +59,16 @@ def _make(file: Path) -> None:
 def _unusable(file: Path, error: OSError) -> StateError:
     if file.parent.exists() and not file.parent.is_dir():
         return StateError(f"the state {file} cannot be opened: {file.parent} is no folder", start_anew(file.parent))
-    first = f"Make {file.parent} and the files in it readable and writable for you."
-    return StateError(f"the state {file} cannot be opened: {error.strerror}", start_anew(file, first))
+    what = f"the state {file} cannot be opened: {(error.strerror or str(error)).lower()}"
+    if error.errno in FORBIDDEN:
+        return StateError(what, f"Make {file.parent} and the files in it readable and writable for you.")
+    return StateError(what, start_anew(file))
+
+
+def _unmakeable(folder: Path, error: OSError) -> StateError:
+    what = f"cannot create {folder.name} in {folder.parent}: {(error.strerror or str(error)).lower()}"
+    hint = (
+        f"Nothing was changed. What is done is recorded there, beside the spec: make {folder.parent} writable for you,"
+        " or use the spec from a folder of your own."
+    )
+    return StateError(what, hint)

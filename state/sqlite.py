@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Engine, Select, delete, func, insert, null, select, update
 
 from state.checks import Outcome, Snapshot, findings
-from state.errors import MisuseError, StateError, start_anew
+from state.errors import MisuseError, StateError
 from state.records import Entry, Revision, Run
 from state.schema import intents, outcomes, revisions, runs
 from state.sqlite_file import (
@@ -73,7 +73,7 @@ class SqliteStore:
         with self._writing() as connection:
             touch(connection)
         if shutil.disk_usage(self._file.parent).free < ROOM_BYTES:
-            raise StateError(f"the state {self._file} {FULL}", start_anew(self._file, FREE))
+            raise StateError(f"the state {self._file} {FULL}", FREE)
 
     def begin_run(self, run: Run) -> None:
         """See `Store.begin_run`."""

@@ -39,7 +39,10 @@ MEANINGS: dict[int, tuple[str, str]] = {
     sqlite3.SQLITE_PERM: (UNWRITABLE, PERMIT),
     sqlite3.SQLITE_IOERR: ("cannot be read or written: the disk reports an error", "Look at the disk."),
 }
-"""What happened and what to try first, by SQLite's primary result code."""
+"""What happened and what to do, by SQLite's primary result code."""
+
+SOUND = frozenset({WAIT, PERMIT, FREE})
+"""What is to be done where nothing is wrong with the file itself: nobody has to start anew."""
 
 
 def writable_engine(file: Path, busy_s: float) -> Engine:
@@ -126,7 +129,8 @@ def translated(file: Path) -> Iterator[None]:
     except (DBAPIError, sqlite3.Error) as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
         what, first = MEANINGS.get(_primary_code(cause), (f"cannot be used: {cause}", ""))
-        raise StateError(f"the state {file} {what}", start_anew(file, first)) from error
+        hint = first if first in SOUND else start_anew(file, first)
+        raise StateError(f"the state {file} {what}", hint) from error
 
 
 def _primary_code(error: BaseException | None) -> int:

@@ -228,7 +228,7 @@ def test_a_lock_held_too_long_is_named(folder: Path, file: Path) -> None:
     holder.execute("BEGIN IMMEDIATE")
     with pytest.raises(StateError, match="locked by another process") as caught:
         open_store(folder, busy_s=0.05)
-    assert caught.value.hint.startswith("Wait for the other run")
+    assert caught.value.hint == "Wait for the other run to end, or end it."
     holder.close()
 
 
@@ -249,8 +249,12 @@ def test_the_folder_is_not_a_file(folder: Path) -> None:
 def test_a_folder_that_cannot_be_made(public_folder: Path, as_nobody: None) -> None:
     if os.getuid() != 0:
         public_folder.parent.chmod(0o500)
-    with pytest.raises(StateError, match="cannot be opened: Permission denied"):
+    with pytest.raises(StateError) as caught:
         open_store(public_folder)
+    assert str(caught.value) == f"cannot create .fleet in {public_folder.parent}: permission denied"
+    assert caught.value.hint.startswith("Nothing was changed. ")
+    assert f"make {public_folder.parent} writable" in caught.value.hint
+    assert "mv" not in caught.value.hint
 
 
 def test_a_state_of_somebody_else(public_folder: Path, request: pytest.FixtureRequest) -> None:
@@ -259,9 +263,9 @@ def test_a_state_of_somebody_else(public_folder: Path, request: pytest.FixtureRe
         public_folder.chmod(0)
     request.getfixturevalue("as_nobody")
     for opening in (open_store, read_store):
-        with pytest.raises(StateError, match="cannot be opened: Permission denied") as caught:
+        with pytest.raises(StateError, match="cannot be opened: permission denied") as caught:
             opening(public_folder)
-        assert caught.value.hint.startswith(f"Make {public_folder}")
+        assert caught.value.hint == f"Make {public_folder} and the files in it readable and writable for you."
 
 
 def test_a_read_only_folder_can_be_read_but_not_written(public_folder: Path, request: pytest.FixtureRequest) -> None:
@@ -272,7 +276,7 @@ def test_a_read_only_folder_can_be_read_but_not_written(public_folder: Path, req
     store = read_store(public_folder)
     assert store is not None
     assert store.runs(9) == (a_run(),)
-    with pytest.raises(StateError, match="cannot be opened: Permission denied"):
+    with pytest.raises(StateError, match="cannot be opened: permission denied"):
         open_store(public_folder)
 
 
@@ -293,7 +297,7 @@ def test_a_full_disk_is_noticed_at_opening(folder: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(state.sqlite, "ROOM_BYTES", 1 << 62)
     with pytest.raises(StateError, match="the disk is full") as caught:
         open_store(folder)
-    assert caught.value.hint.startswith("Free some disk space.")
+    assert caught.value.hint == "Free some disk space."
 
 
 def test_a_disk_that_fills_up_later_is_named_and_loses_nothing(folder: Path) -> None:
