@@ -19,6 +19,7 @@ from typing import Self
 
 import specs
 import state
+from reconciler import history
 from reconciler.core.desired import Desired
 from reconciler.core.drift import Finding, findings
 from reconciler.core.events import RunEnded, RunStarted
@@ -28,7 +29,7 @@ from reconciler.core.observed import NodeFacts, Observed, Source, Unknown
 from reconciler.core.outcome import Exit, apply_exit, cut_short_exit
 from reconciler.core.plan import Op, Plan
 from reconciler.core.planner import PlanOptions, make_plan
-from reconciler.core.status import FleetStatus, can_be_asked, lane_status, running_refs, unwanted, views
+from reconciler.core.status import FleetStatus, can_be_asked, lane_status, running_refs, unwanted, views, with_failure
 from reconciler.core.summary import apply_summary, cut_short_summary, unsettled_summary
 from reconciler.engines import RULES, desired_fleet
 from reconciler.execution.gate import GangWatch, judged
@@ -205,7 +206,7 @@ class Fleet:
 
     def _record_revisions(self, store: state.Store, run_id: str, machine: Machine) -> None:
         """Write down each gang that was proved, with how long its boot took."""
-        spans = _boot_spans(store, run_id)
+        spans = history.boot_spans(store, run_id)
         for step in machine.with_status(Status.APPLIED):
             if step.op is Op.VERIFY and step.gang in spans:
                 gang = machine.plan.gang(step.gang)
@@ -214,18 +215,22 @@ class Fleet:
                 head = gang.ranks[0].fingerprint
                 store.confirm(state.Revision(step.gang, number, head, run_id, ended, ended - began))
 
-    def boots(self, gang: str, limit: int = 5) -> tuple[float, ...]:
+    def boots(self, gang: str) -> tuple[float, ...]:
         """How long the last boots of the gang took, in seconds, newest first; empty when nothing is recorded.
 
         Raises `state.StateError` when the record is there and cannot be read.
         """
-        store = state.read_store(self.folder)
-        if store is None:
-            return ()
+        return history.boots(self.folder, gang)
+
+    def last_failures(self) -> dict[str, str]:
+        """Why the newest recorded apply of a gang failed, for each gang of which it did.
+
+        History for people: empty when nothing is recorded, or the record cannot be read.
+        """
         try:
-            return store.boots(gang, limit)
-        finally:
-            store.close()
+            return history.failures(self.folder)
+        except state.StateError:
+            return {}
 
     async def health(self, observed: Observed, *, probe: bool = False) -> dict[str, Verdict]:
         """What the head of every fully running gang says; with `probe`, its questions are asked too."""
@@ -237,7 +242,11 @@ class Fleet:
     async def status(self, observed: Observed, *, probe: bool = False) -> FleetStatus:
         """The fleet on its three axes."""
         health = await self.health(observed, probe=probe)
-        lanes = tuple(lane_status(view, health.get(view.gang.address)) for view in views(self.desired, observed))
+        failures = self.last_failures()
+        lanes = tuple(
+            with_failure(lane_status(view, health.get(view.gang.address)), failures)
+            for view in views(self.desired, observed)
+        )
         plan = self.plan(observed, allow_empty=True)
         return FleetStatus(self.desired.fleet, lanes, unwanted(self.desired, observed), plan.unknown, plan.foreign)
 
@@ -254,18 +263,6 @@ class Fleet:
         else:
             for line in await session.containers.logs(container, tail):
                 yield line
-
-
-def _boot_spans(store: state.Store, run_id: str) -> dict[str, tuple[float, float]]:
-    """For each gang of a run: when its first rank was started and when its gate passed (epoch seconds)."""
-    began: dict[str, float] = {}
-    spans: dict[str, tuple[float, float]] = {}
-    for entry in store.entries(run_id):
-        if entry.op == Op.START:
-            began.setdefault(entry.gang, entry.intent_at)
-        if entry.op == Op.VERIFY and entry.ended_at is not None and entry.gang in began:
-            spans[entry.gang] = (began[entry.gang], entry.ended_at)
-    return spans
 
 
 def _user() -> str:

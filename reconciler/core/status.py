@@ -1,7 +1,7 @@
 """The fleet as it is now, on three axes that are never merged: sync, health, reach."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from reconciler.core.classify import GangView, Placed, RankView, Situation, by_gang, classify, ours, view_of
@@ -43,7 +43,10 @@ class RankStatus:
 
 @dataclass(frozen=True)
 class LaneStatus:
-    """One wanted lane on the three axes, and where it answers."""
+    """One wanted lane on the three axes, and where it answers.
+
+    `last_failure`: what the newest recorded apply of it says, when that failed and the lane is not healthy.
+    """
 
     gang: str
     lane: str
@@ -55,6 +58,7 @@ class LaneStatus:
     reach: Reach
     detail: str
     ranks: tuple[RankStatus, ...]
+    last_failure: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,6 +121,13 @@ def lane_status(view: GangView, verdict: Verdict | None) -> LaneStatus:
         detail=detail,
         ranks=_unread_ranks(view) if view.unknown else tuple(_rank_status(rank) for rank in view.ranks),
     )
+
+
+def with_failure(lane: LaneStatus, failures: Mapping[str, str]) -> LaneStatus:
+    """The lane with what the last apply says of it, unless it is healthy now. `failures`: by gang."""
+    if lane.health is Health.HEALTHY:
+        return lane
+    return replace(lane, last_failure=failures.get(lane.gang, ""))
 
 
 def can_be_asked(view: GangView) -> bool:

@@ -42,6 +42,8 @@ def _lane(lane: LaneStatus) -> Iterator[str]:
     yield f"{_mark(lane)} {lane.gang}: {lane.health}, {lane.sync}, {lane.reach}"
     if lane.detail:
         yield f"    {lane.detail}"
+    if lane.last_failure:
+        yield f"    the last apply: {lane.last_failure}"
     yield f"    {lane.url}{f'  model {lane.served_name}' if lane.served_name else ''}"
     width = max((len(rank.node) for rank in lane.ranks), default=0)
     for rank in lane.ranks:

@@ -241,3 +241,13 @@ def test_paths_are_looked_for_only_where_a_rank_has_to_boot(story: Story) -> Non
     before = len(story.nodes.calls)
     story.plan()
     assert 4 == [call.operation for call in story.nodes.calls[before:]].count("observe")
+
+
+def test_after_a_failed_apply_the_status_says_why_until_the_lane_is_healthy(story: Story) -> None:
+    story.place((("solo", "single-3"),))
+    story.edit("expect: Paris", "expect: London")
+    assert Exit.NEEDS_A_PERSON == story.apply().exit
+    assert "expected 'London'" in story.status().lanes[0].last_failure
+    story.edit("expect: London", "expect: Paris")
+    assert Exit.OK == story.apply().exit
+    assert "" == story.status().lanes[0].last_failure
