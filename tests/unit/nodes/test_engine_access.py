@@ -18,8 +18,14 @@ Answer = Callable[[asyncio.StreamWriter], None]
 class Near:
     """In place of an SSH session: its forwards lead to an engine that is here."""
 
+    name = "node1"
+
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
+
+    @property
+    def target(self) -> "Near":
+        return self
 
     @property
     def connection(self) -> "Near":
