@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 
 .PHONY: help
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 $(STAMP): pyproject.toml scripts/venv.sh
 	@sh scripts/venv.sh "$(PYTHON)" $(VENV)
@@ -45,6 +45,10 @@ check: $(STAMP) ## Lint, format, types and layers
 format: $(STAMP) ## Format the code
 	@$(BIN)/ruff check --fix -q . ; $(BIN)/ruff format .
 
+.PHONY: spec-reference
+spec-reference: $(STAMP) ## Write docs/spec.md anew, from the JSON Schema
+	@$(BIN)/python scripts/spec_reference.py
+
 .PHONY: bench
 bench: $(STAMP) ## Measure against named baselines; writes bench/results.json
 	@$(BIN)/python -m bench
@@ -58,5 +62,5 @@ lab-down: $(STAMP) ## Take that fleet away
 	@$(BIN)/python -m tests.lab down
 
 .PHONY: clean
-clean: ## Remove what the targets made in this folder (not the lab's cache)
+clean: ## Remove what the targets made in this folder (.cache/lab with its spec, too; not the lab's cache)
 	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

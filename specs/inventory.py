@@ -45,13 +45,19 @@ class Registry(Record):
 
 
 class Ssh(Record):
-    """How the controller reaches a node. Keys come from the SSH agent unless `identity_file` names one."""
+    """How the controller reaches a node. ~/.ssh/config is not read.
+
+    Keys tried: `identity_file`, or else ~/.ssh/id_ed25519, id_ecdsa and id_rsa; and those of the SSH agent that
+    SSH_AUTH_SOCK names. A key with a passphrase has to be in the agent.
+    """
 
     host: Host = Field(description="host name or IP address")
     port: Port = Field(default=22, description="TCP port of sshd")
     user: User | None = Field(default=None, description="login name; default: the user who runs fleet")
     identity_file: LocalPath | None = Field(
-        default=None, description="private key, a path on the controller: relative to this file, ~ is the home folder"
+        default=None,
+        description="private key without a passphrase, a path on the controller: relative to this file, ~ is the home "
+        "folder; default: the usual ones in ~/.ssh",
     )
     known_hosts: LocalPath | None = Field(
         default=None,

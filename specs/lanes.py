@@ -55,12 +55,17 @@ class Model(Record):
     """The weights a lane serves, and the defaults of every lane that serves them."""
 
     repo: Line | None = Field(default=None, description="repository on the Hugging Face Hub: owner/name")
-    revision: Line | None = Field(default=None, description="commit of the repository, best as the full hash")
+    revision: Line | None = Field(
+        default=None, description="commit of the repository; a note for people so far, no engine is told"
+    )
     path: NodePath | None = Field(
-        default=None, description="absolute path on the node of the model's folder or file; may hold {paths.NAME}"
+        default=None,
+        description="absolute path on the node of the model's folder or file; may hold {paths.NAME}; the container "
+        "sees it through the lane's mounts",
     )
     verify: dict[RelativePath, Sha256] = Field(
-        default_factory=dict, description="checksums, sha256:<64 hex>, by file below the model's folder"
+        default_factory=dict,
+        description="checksums, sha256:<64 hex>, by file below the model's folder; not compared yet",
     )
     args: dict[ArgName, JsonValue] = Field(
         default_factory=dict, description="default engine arguments of the lanes that serve this model"
@@ -75,7 +80,7 @@ class Model(Record):
 
 
 class Parallel(Record):
-    """How a model is split; the engine checks that the parts fit."""
+    """How a model is split. It decides how many nodes a lane takes; tell an engine in `args` or `argv`."""
 
     tensor: Degree = Field(default=1, description="tensor parallel size")
     pipeline: Degree = Field(default=1, description="pipeline parallel size")
@@ -121,7 +126,7 @@ class Health(Record):
         default=600.0, description="time without any sign of progress while booting, in seconds (10m)"
     )
     interval: PositiveDuration = Field(default=2.0, description="time between two looks, in seconds (2s)")
-    path: AbsolutePath = Field(default="/health", description="path of the engine's health endpoint")
+    path: AbsolutePath = Field(default="/health", description="path on the head that answers 200 when it serves")
     probes: Annotated[tuple[Probe, ...], Strict(strict=False)] = Field(
         default=(Probe(chat="What is the capital of France?"),),
         description="questions that must all be answered; default: one that any answer satisfies",
@@ -138,7 +143,9 @@ class Parked(Record):
 class Lane(Record):
     """A named, complete recipe for serving one model."""
 
-    engine: Line = Field(description="the serving program, e.g. vllm, sglang, llama-cpp, custom")
+    engine: Line = Field(
+        description="what makes the command line: llamacpp or custom (runs vLLM, SGLang or any other by its `argv`)"
+    )
     image: ImageRef = Field(
         description="the image, pinned: repo@sha256:<digest>, or sha256:<image id> of a local build"
     )
@@ -146,11 +153,12 @@ class Lane(Record):
     nodes: Degree | None = Field(
         default=None, description="number of nodes, one rank each; default: tensor x pipeline x data, one GPU a node"
     )
-    parallel: Parallel = Field(default=Parallel(), description="how the model is split")
+    parallel: Parallel = Field(default=Parallel(), description="how the model is split: sets `nodes`")
     args: dict[ArgName, JsonValue] = Field(
-        default_factory=dict, description="engine arguments without dashes; null takes a default of the model away"
+        default_factory=dict,
+        description="engine arguments without dashes, over the model's; null takes one of the model's away",
     )
-    argv: Words = Field(default=(), description="the whole command line of a custom engine, one word an item")
+    argv: Words = Field(default=(), description="command of a custom engine, one word an item; `args` follow it")
     entrypoint: Annotated[tuple[Text, ...], Strict(strict=False), Field(min_length=1)] | None = Field(
         default=None, description="what to run instead of the image's entrypoint, one word an item"
     )

@@ -5,19 +5,27 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 import specs
 from reconciler.cli.app import app
 from reconciler.core.exits import Exit
-from reconciler.engines import ENGINES, desired_fleet
+from reconciler.engines import ENGINES, RULES, custom, desired_fleet
+from scripts import spec_reference
+from tests.lab import specfile
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+ENGINES_PAGE = (ROOT / "docs/engines.md").read_text(encoding="utf-8")
 PAGES = sorted(path for path in ROOT.rglob("*.md") if ".venv" not in path.parts and ".cache" not in path.parts)
 
 
 def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text, re.S)
+
+
+def spec_of_the_readme() -> str:
+    return next(block for block in blocks(README, "yaml") if block.startswith("fleet:"))
 
 
 def commands() -> set[str]:
@@ -26,9 +34,47 @@ def commands() -> set[str]:
 
 def test_the_spec_of_the_readme_loads_and_renders(tmp_path: Path) -> None:
     path = tmp_path / "fleet.yaml"
-    path.write_text(blocks(README, "yaml")[0], encoding="utf-8")
+    path.write_text(spec_of_the_readme(), encoding="utf-8")
     desired = desired_fleet(specs.load(path))
     assert ["pair/qwen-2x"] == [gang.address for gang in desired.gangs]
+
+
+def test_the_edit_that_the_readme_tells_is_one_of_the_labs_spec() -> None:
+    assert specfile.fleet_text(specfile.QUAD).endswith(f"\n{blocks(README, 'yaml')[0]}")
+
+
+def commands_of_lanes(page: str, folder: Path) -> dict[str, list[str]]:
+    """The lanes of a page, placed on the README's nodes: the whole command of each rank."""
+    base = yaml.safe_load(spec_of_the_readme())
+    found = {}
+    for block in blocks(page, "yaml"):
+        lanes = (part := yaml.safe_load(block)).get("lanes", {})
+        for lane in lanes if "fleet" not in part else ():
+            path = folder / f"{lane}.yaml"
+            models = {**base["models"], **part.get("models", {})}
+            whole = {**base, "models": models, "lanes": lanes, "placements": [{"lane": lane, "cluster": "pair"}]}
+            path.write_text(yaml.safe_dump(whole), encoding="utf-8")
+            boxes = [rank.container for rank in desired_fleet(specs.load(path, RULES)).gangs[0].ranks]
+            found[lane] = [" ".join((*(box.entrypoint or ()), *box.command)) for box in boxes]
+    return found
+
+
+def test_the_lane_of_the_readme_with_an_engine_of_its_own_renders(tmp_path: Path) -> None:
+    expected = "vllm serve /models/qwen --served-model-name qwen --port 30000 --max-model-len 32768"
+    assert {"vllm-1x": [expected]} == commands_of_lanes(README, tmp_path)
+
+
+def test_the_lanes_of_the_engines_page_render_as_it_says(tmp_path: Path) -> None:
+    found = commands_of_lanes(ENGINES_PAGE, tmp_path)
+    assert blocks(ENGINES_PAGE, "text") == [f"{found['vllm-1x'][0]}\n"]
+    ranks = [re.search(r"--nnodes 2 --node-rank (\d) --dist-init-addr (\S+)", line) for line in found["sglang-2x"]]
+    assert [("0", "10.10.0.1:29501"), ("1", "10.10.0.1:29501")] == [rank.groups() for rank in ranks if rank]
+
+
+def test_the_pages_name_every_placeholder_and_no_other() -> None:
+    rows = set(re.findall(r"^\| `\{(\w+)", ENGINES_PAGE, re.M))
+    assert {*custom.NAMES, "ports", "paths"} == rows
+    assert [] == [name for name in rows if f"`{{{name}" not in README]
 
 
 def test_the_readme_names_every_command_and_only_those() -> None:
@@ -40,7 +86,12 @@ def test_the_readme_names_every_command_and_only_those() -> None:
 
 def test_the_readme_lists_the_exit_codes_that_commands_have() -> None:
     listed = {int(code) for code in re.findall(r"^\| (\d+) \|", README, re.M)}
-    assert {int(code) for code in Exit} - {int(Exit.LEASE_HELD)} == listed
+    assert {int(code) for code in Exit} == listed
+
+
+def test_the_help_lists_the_same_exit_codes() -> None:
+    listed = {int(code) for code in re.findall(r"\b(\d+) [a-z]", str(app.info.epilog))}
+    assert {int(code) for code in Exit} == listed
 
 
 def test_the_readme_names_every_engine() -> None:
@@ -50,6 +101,10 @@ def test_the_readme_names_every_engine() -> None:
 def test_python_in_the_readme_compiles() -> None:
     for block in blocks(README, "python"):
         ast.parse(block)
+
+
+def test_the_reference_of_the_spec_is_current() -> None:
+    assert spec_reference.reference() == spec_reference.PAGE.read_text(encoding="utf-8"), "make spec-reference"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
