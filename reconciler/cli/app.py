@@ -7,8 +7,9 @@ from reconciler.cli import apply, down, drift, logs, plan, schema, status, valid
 app = typer.Typer(
     name="fleet",
     help="Declare which LLM lane runs on which GPU nodes; see the difference; carry it out over SSH and Docker.",
-    epilog="Exit codes: 0 done, 1 error, 2 changes or drift, 3 refused, 4 some nodes unreachable, 6 failed before "
-    "anything was stopped, 7 failed and needs a person, 130 interrupted.",
+    epilog="Exit codes: 0 done, 1 error, 2 changes or drift, 3 refused, 4 some nodes could not be read, 5 reserved, "
+    "6 failed before anything was started or stopped, 7 something was started or stopped, and it failed, "
+    "130 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
