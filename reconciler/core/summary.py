@@ -1,11 +1,12 @@
 """Short summaries of how an apply ended, with the next command."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from reconciler.core.machine import BAD, Machine, Status
+from reconciler.core.identity import unproved_name
+from reconciler.core.machine import BAD, GOOD, Machine, Status
 from reconciler.core.outcome import Exit
-from reconciler.core.plan import Change, Kind, Op, Phase
+from reconciler.core.plan import Change, Kind, Op, Phase, Step
 
 _PAST = {
     Kind.BOOT: "booted",
@@ -20,8 +21,10 @@ _PAST = {
 def apply_summary(machine: Machine, code: Exit) -> str:
     """What became of the fleet, and what to do next."""
     if code is Exit.INTERRUPTED:
-        left = len(machine.with_status(Status.SKIPPED))
-        return f"interrupted with {left} steps not done; `fleet apply` goes on from here"
+        left = machine.with_status(Status.SKIPPED)
+        held = sorted({stop.id: stop for gang in _gangs(left) for stop in _stopped_for(machine, gang)}.items())
+        stopped = f"; stopped until then: {_kept(machine, [stop for _, stop in held])}" if held else ""
+        return f"interrupted with {len(left)} steps not done{stopped}; `fleet apply` goes on from here"
     if code in {Exit.OK, Exit.UNREACHABLE}:
         rest = f"; not reached: {', '.join(item.node for item in machine.plan.unknown)}" if machine.plan.unknown else ""
         return f"{_counts(machine.plan.changes)}{rest}"
@@ -33,9 +36,62 @@ def apply_summary(machine: Machine, code: Exit) -> str:
         return f"{gangs}: {before}\n{_next(machine, ())}"
     if all(step.phase in {Phase.RETIRE, Phase.ABORT} for step in machine.with_status(*BAD)):
         return f"{gangs}: as wanted, but what is left of before could not be removed\n{_next(machine, ())}"
-    stopped = _stopped_in_vain(machine)
-    kept = f"stopped for it, and kept: {', '.join(stopped)}" if stopped else "nothing was stopped for it"
-    return f"{gangs}: failed; {kept}\n{_next(machine, stopped)}"
+    fates = [f"{gang}: {_fate(machine, gang)}" for gang in sorted(_failed(machine))]
+    return "\n".join(
+        [*fates, _next(machine, [stop for gang in _in_vain(machine) for stop in _stopped_for(machine, gang)])]
+    )
+
+
+def _fate(machine: Machine, gang: str) -> str:
+    """What became of one gang that did not get through: how it ended, and what of before is stopped for it."""
+    ended = {step.phase for step in machine.with_status(*BAD) if step.gang == gang}
+    kind = next((item.kind for item in machine.plan.changes if item.gang == gang), Kind.BOOT)
+    if kind in {Kind.STOP, Kind.CLEAN}:
+        return "could not be stopped and removed whole"
+    if gang not in _in_vain(machine):
+        left = "what is left of before could not be removed" if ended == {Phase.RETIRE} else "is not marked as proved"
+        return f"it serves as wanted, but {left}"
+    how = _HOW.get(kind, "its boot failed") if ended & {Phase.BOOT, Phase.VERIFY} else "failed"
+    stops = _stopped_for(machine, gang)
+    own = [stop for stop in stops if stop.gang == gang]
+    others = [stop for stop in stops if stop.gang != gang]
+    parts = [how if stops else f"{how}; nothing was stopped for it"]
+    if own:
+        before = "what ran before is stopped and kept" if kind is Kind.REPLACE else "stopped and kept"
+        parts.append(f"{before}: {_kept(machine, own)}")
+    if others:
+        lanes = ", ".join(_gangs(others))
+        parts.append(f"stopped to make room for it, and kept: {lanes} ({_kept(machine, others)})")
+    running = [step for step in machine.with_status(*BAD) if step.gang == gang and step.phase is Phase.ABORT]
+    if running:
+        parts.append(f"may still run, since it could not be stopped: {_kept(machine, running)}")
+    return "; ".join(parts)
+
+
+_HOW = {Kind.REPLACE: "the new version failed", Kind.PROVE: "it was not proved"}
+
+NAMES_SHOWN = 4
+
+
+def _kept(machine: Machine, stops: Sequence[Step]) -> str:
+    """Containers with their nodes, by the names they have now."""
+    unproved = {step.container_id for step in machine.with_status(Status.APPLIED) if step.op is Op.UNPROVE}
+    names = [
+        f"{unproved_name(stop.target) if stop.container_id in unproved else stop.target} on {stop.node}"
+        for stop in stops
+    ]
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return f"{', '.join(names[:NAMES_SHOWN])}{more}"
+
+
+def _gangs(steps: Iterable[Step]) -> list[str]:
+    return sorted({step.gang for step in steps})
+
+
+def _in_vain(machine: Machine) -> list[str]:
+    """The failed gangs that do not serve as wanted: all but those that were proved, and only the mark is missing."""
+    proved = {step.gang for step in machine.with_status(*GOOD) if step.op is Op.VERIFY}
+    return sorted(_failed(machine) - proved)
 
 
 def _failed(machine: Machine) -> set[str]:
@@ -44,16 +100,18 @@ def _failed(machine: Machine) -> set[str]:
     return bad | {step.gang for step in machine.with_status(Status.SKIPPED) if step.op not in {Op.STOP, Op.REMOVE}}
 
 
-def _stopped_in_vain(machine: Machine) -> tuple[str, ...]:
-    """The lanes that were stopped for a gang that failed: to make room for it, or to be replaced."""
-    stopped = {step.id: step.gang for step in machine.with_status(Status.APPLIED) if step.op is Op.STOP}
-    failed = _failed(machine)
-    boots = [step for step in machine.plan.steps if step.gang in failed and step.phase is not Phase.RETIRE]
-    needed = {item for step in boots for item in step.requires}
-    return tuple(sorted({gang for step_id, gang in stopped.items() if step_id in needed}))
+def _stopped_for(machine: Machine, gang: str) -> list[Step]:
+    """What was stopped for a gang: to make room for it, or to be replaced by it."""
+    needed = {
+        item
+        for step in machine.plan.steps
+        if step.gang == gang and step.phase not in {Phase.RETIRE, Phase.ABORT}
+        for item in step.requires
+    }
+    return [step for step in machine.with_status(Status.APPLIED) if step.op is Op.STOP and step.id in needed]
 
 
-def _next(machine: Machine, stopped: Sequence[str]) -> str:
+def _next(machine: Machine, stopped: Sequence[Step]) -> str:
     """What a person can do now."""
     silent = sorted({step.node for step in machine.with_status(Status.UNREACHABLE) if step.node})
     if silent:

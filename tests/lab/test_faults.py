@@ -409,9 +409,7 @@ def unmounted(folder: Path) -> None:
 STATES = {
     "a file": Bad(lambda folder: folder.write_text(""), Path.unlink, ("is no folder", "mv ", HARMLESS)),
     "read-only": Bad(read_only, unmounted, ("cannot be opened: ", "Make ")),
-    "damaged": Bad(
-        damaged, shutil.rmtree, ("is damaged, or not a state", "Start anew with `mv ", HARMLESS)
-    ),
+    "damaged": Bad(damaged, shutil.rmtree, ("is damaged, or not a state", "Start anew with `mv ", HARMLESS)),
     "full": Bad(tiny, unmounted, ("the disk is full", "Free some disk space")),
 }
 
@@ -490,7 +488,8 @@ def test_a_boot_that_fails_leaves_nothing_unproved_and_keeps_what_was(serving_so
     script, health, phrases = BOOTS[name]
     serving_solo.custom("next", script, health={"boot": "4s", "interval": "200ms", **health})
     ran = serving_solo.fleet("apply", "--yes")
-    assert_says(ran, 7, *phrases, "single-3/next: failed; stopped for it, and kept: single-3/solo", "undo the change")
+    kept = "stopped to make room for it, and kept: single-3/solo (fleet-solo-r0-v1 on node3)"
+    assert_says(ran, 7, *phrases, f"single-3/next: its boot failed; {kept}", "undo the change")
     found = [line.split()[1:] for line in containers(serving_solo.lab)["node3"]]
     assert sorted(found) == [["fleet-next-r0-v1.unproved", "exited"], ["fleet-solo-r0-v1", "exited"]]
     serving_solo.place(SOLO)
@@ -515,7 +514,9 @@ def test_a_worker_that_dies_in_the_boot_ends_it_for_the_gang(clean_lab: Lab, tmp
     script = 'case "$0" in *rpc*) echo out of luck; exit 9;; esac; exec "$0" "$@"'
     made.edit_lane("pair", entrypoint=["sh", "-c", script])
     ran = made.fleet("apply", "--yes")
-    assert_says(ran, 7, "rank 1 on node2 exited 9", "| out of luck", "pair-a/pair: failed; nothing was stopped for it")
+    assert_says(
+        ran, 7, "rank 1 on node2 exited 9", "| out of luck", "pair: its boot failed; nothing was stopped for it"
+    )
     assert {"node3": ["fleet-solo-r0-v1"]} == names(clean_lab)
     assert "single-3/solo: healthy, in-sync, reachable" in made.fleet("status").out
 

@@ -6,7 +6,7 @@ from reconciler.core.desired import Desired
 from reconciler.core.machine import Machine, Status
 from reconciler.core.observed import Observed
 from reconciler.core.outcome import Exit, apply_exit, plan_exit
-from reconciler.core.plan import Plan
+from reconciler.core.plan import Op, Plan
 from reconciler.core.summary import apply_summary, unsettled_summary
 from tests.unit.core.build import container, desired, facts, foreign, gang, observed, plan, unknown, world
 from tests.unit.core.test_machine import run
@@ -115,7 +115,7 @@ APPLIES: list[tuple[str, Desired, Observed, dict[str, Status], Exit, str]] = [
         REPLACED,
         {"c/a/boot/n1/start": Status.FAILED},
         Exit.NEEDS_A_PERSON,
-        "c/a: failed; stopped for it, and kept: c/a",
+        "c/a: the new version failed; what ran before is stopped and kept: fleet-a-r0-v1 on n1",
     ),
     (
         "the start was stale after the stop",
@@ -123,7 +123,7 @@ APPLIES: list[tuple[str, Desired, Observed, dict[str, Status], Exit, str]] = [
         REPLACED,
         {"c/a/boot/n1/start": Status.STALE},
         Exit.NEEDS_A_PERSON,
-        "c/a: failed; stopped for it, and kept: c/a",
+        "c/a: the new version failed; what ran before is stopped and kept: fleet-a-r0-v1 on n1",
     ),
     (
         "the gate failed and so did an abort: the abort is not counted",
@@ -131,7 +131,10 @@ APPLIES: list[tuple[str, Desired, Observed, dict[str, Status], Exit, str]] = [
         REPLACED,
         {"c/a/verify/verify": Status.FAILED, "c/a/abort/n1/stop": Status.UNREACHABLE},
         Exit.NEEDS_A_PERSON,
-        "c/a: failed; stopped for it, and kept: c/a",
+        (
+            "c/a: the new version failed; what ran before is stopped and kept: fleet-a-r0-v1 on n1; "
+            "may still run, since it could not be stopped: fleet-a-r0-v2.unproved on n1"
+        ),
     ),
     (
         "a removal failed",
@@ -147,7 +150,31 @@ APPLIES: list[tuple[str, Desired, Observed, dict[str, Status], Exit, str]] = [
         ROOM,
         {"c/z/boot/n1/start": Status.FAILED},
         Exit.NEEDS_A_PERSON,
-        "c/z: failed; stopped for it, and kept: c/a",
+        "c/z: its boot failed; stopped to make room for it, and kept: c/a (fleet-a-r0-v1 on n1)",
+    ),
+    (
+        "the mark of proof could not be set",
+        BOTH,
+        REPLACED,
+        {"c/a/confirm/n1/confirm": Status.FAILED},
+        Exit.NEEDS_A_PERSON,
+        "c/a: it serves as wanted, but is not marked as proved",
+    ),
+    (
+        "a boot failed for which nothing was stopped",
+        BOTH,
+        BOOTS,
+        {"c/b/verify/verify": Status.FAILED},
+        Exit.NEEDS_A_PERSON,
+        "c/b: its boot failed; nothing was stopped for it",
+    ),
+    (
+        "a lane that nobody wants could not be stopped on one of its nodes",
+        desired(B, nodes=("n1", "n3")),
+        world(gang("w", ("n1", "n3")), B),
+        {"c/w/cut/n3/stop/fleet-w-r1-v1": Status.FAILED},
+        Exit.NEEDS_A_PERSON,
+        "c/w: could not be stopped and removed whole",
     ),
     (
         "another lane was not stopped for one whose stage failed",
@@ -206,7 +233,10 @@ def test_a_repair_that_failed_is_not_undone_by_the_spec_whatever_else_was_booted
     seen = observed(facts("n1", container(A, state="restarting")), facts("n2"))
     machine = Machine(plan(BOTH, seen))
     run(machine, {"c/a/verify/verify": Status.FAILED})
-    expected = "c/a: failed; stopped for it, and kept: c/a\nmend what is shown above, then `fleet apply`"
+    expected = (
+        "c/a: its boot failed; stopped and kept: fleet-a-r0-v1.unproved on n1\n"
+        "mend what is shown above, then `fleet apply`"
+    )
     assert expected == apply_summary(machine, apply_exit(machine))
 
 
@@ -230,3 +260,24 @@ def test_what_does_not_settle_is_named_by_its_fields_or_its_reason() -> None:
     made = plan(BOTH, REPLACED)
     expected = "applied, but it will not settle: c/a (argv); c/b (wanted, not running)"
     assert expected == unsettled_summary(made.changes)
+
+
+def test_of_many_containers_a_few_are_named_and_the_rest_counted() -> None:
+    nodes = tuple(f"n{number}" for number in range(1, 7))
+    made = plan(desired(gang("w", nodes)), world(gang("w", nodes, "old")))
+    machine = Machine(made)
+    run(machine, {"c/w/verify/verify": Status.FAILED})
+    first = apply_summary(machine, Exit.NEEDS_A_PERSON).splitlines()[0]
+    assert first.endswith("fleet-w-r3-v1 on n4 and 2 more")
+
+
+def test_an_interrupt_after_a_stop_says_what_is_stopped_until_the_next_apply() -> None:
+    machine = Machine(plan(desired(Z, B), ROOM))
+    ready = list(machine.begin())
+    while not any(step.op is Op.STOP and machine.status[step.id] is Status.APPLIED for step in machine.plan.steps):
+        ready += machine.ended(ready.pop(0).id, Status.APPLIED)
+    for step in ready:
+        machine.ended(step.id, Status.SKIPPED)
+    machine.interrupt()
+    told = apply_summary(machine, Exit.INTERRUPTED)
+    assert "steps not done; stopped until then: fleet-a-r0-v1 on n1; `fleet apply` goes on from here" in told
