@@ -37,13 +37,13 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m tests.lab", description=__doc__)
     verbs = made.add_subparsers(required=True, metavar="VERB")
     up = verb(verbs, "up", "have the lab: made, mended or already there", act_up)
-    up.add_argument("--subnet", default="10.77.0.0/24")
-    up.add_argument("--nodes", type=int, default=4)
+    up.add_argument("--subnet", help="default: as the lab of this name has, else 10.77.0.0/24")
+    up.add_argument("--nodes", type=int, help="default: as many as the lab of this name has, else 4")
     up.add_argument("--spec", type=Path, metavar="FOLDER", help="write a spec for this lab there")
     up.add_argument("--small-disk", action="append", default=[], metavar="NODE=MB", help="a small Docker disk")
     verb(verbs, "down", "take it away, whole", act_down)
     verb(verbs, "status", "what is on and what is off", act_status)
-    verb(verbs, "env", "where things are, as JSON", act_env)
+    verb(verbs, "env", "where things are, as lines KEY=value for a shell", act_env)
     node = verb(verbs, "node", "one node's switches", act_node)
     node.add_argument("node")
     node.add_argument("what", choices=[*SWITCHES, "exec"])
@@ -63,14 +63,22 @@ def verb(
 
 
 def act_up(options: argparse.Namespace) -> int:
-    disks = {node: int(size) for node, _, size in (word.partition("=") for word in options.small_disk)}
+    disks = {node: int(size) for node, _, size in (word.partition("=") for word in options.small_disk)} or None
     progress = Progress()
     lab = Lab.up(options.name, options.subnet, options.nodes, small_disk_mb=disks, progress=progress)
     if options.spec is not None:
-        main_file = specfile.write(options.spec, specfile.for_lab(lab), specfile.PAIR_AND_SOLO)
-        progress.say(f"a spec for it is {main_file}: try `fleet plan --file {main_file}`")
+        inventory = specfile.for_lab(lab)
+        placements = specfile.fitting(inventory, specfile.PAIR_AND_SOLO)
+        main_file = specfile.write(options.spec, inventory, placements)
+        progress.say(f"a spec for it is {main_file}: try `{fleet_command()} plan --file {main_file}`")
     progress.say(f"{lab.name} is up: {lab.folder}/lab.json says what is where; ssh -F {lab.ssh_config} node1")
     return 0
+
+
+def fleet_command() -> str:
+    """The command of this very environment, as one types it here."""
+    path = Path(sys.executable).with_name("fleet")
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def act_down(options: argparse.Namespace) -> int:

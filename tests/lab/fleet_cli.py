@@ -129,7 +129,7 @@ def desk(lab: Lab, folder: Path, *placements: tuple[str, str]) -> Desk:
     )
     specfile.write(folder, inventory, placements)
     made = Desk(lab, folder)
-    for lane in ("pair", "solo", "quad"):
+    for lane in specfile.lanes(inventory):
         made.edit_lane(lane, health=HEALTH, stop_grace="1s")
     return made
 

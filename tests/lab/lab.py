@@ -56,16 +56,19 @@ class Lab:
     def up(
         cls,
         name: str = "fleetlab",
-        subnet: str = "10.77.0.0/24",
-        nodes: int = 4,
+        subnet: str | None = None,
+        nodes: int | None = None,
         *,
         small_disk_mb: Mapping[str, int] | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Have a lab: the one that is there if it is what was asked for, mended where needed, else a new one."""
-        config = LabConfig(name=name, subnet=subnet, nodes=nodes, small_disk_mb=dict(small_disk_mb or {}))
+        """Have a lab: the one that is there if it is what was asked for, mended where needed, else a new one.
+
+        What is not said is as in the lab of this name that was made before; without one, as `LabConfig` has it.
+        """
         packages.require_supported()
         with locked(f"lab-{name}"):
+            config = _config(name, subnet, nodes, small_disk_mb)
             return cls._up(config, progress or Progress(quiet=True))
 
     @classmethod
@@ -75,9 +78,14 @@ class Lab:
             lab = cls(wanted)
             progress.step(f"{config.name} is already up", lab.mend)
             return lab
+        network.require_free(config)
         progress.step("whatever had this name removed", lambda: remove(config.name))
         lab = cls(wanted)
-        lab._build(images, progress)
+        try:
+            lab._build(images, progress)
+        except BaseException:
+            remove(config.name)
+            raise
         return lab
 
     @classmethod
@@ -137,12 +145,16 @@ class Lab:
         with tunnel.remote_forward(self.ssh_config, node, self.registry.port):
             node.docker("pull", "-q", reference)
 
+    def _state(self, node: Node) -> str:
+        if not node.is_on:
+            return "OFF"
+        return "on" if node.docker_answers else "on, Docker down"
+
     def status(self) -> list[str]:
         """One line per thing, for people."""
         lines = [f"registry  {self.registry.endpoint}  {'up' if self.registry.alive else 'DOWN'}"]
         return lines + [
-            f"{node.name:8}  {node.address:14}  {node.store:10}  {'on' if node.is_on else 'OFF'}"
-            for node in self.nodes.values()
+            f"{node.name:8}  {node.address:14}  {node.store:10}  {self._state(node)}" for node in self.nodes.values()
         ]
 
     # making it
@@ -188,3 +200,16 @@ class Lab:
             f"  UserKnownHostsFile {self.known_hosts}\n  GlobalKnownHostsFile /dev/null\n  StrictHostKeyChecking yes\n"
         )
         self.ssh_config.write_text(f"{hosts}Host *\n{common}{strict}")
+
+
+def _config(name: str, subnet: str | None, nodes: int | None, small_disk_mb: Mapping[str, int] | None) -> LabConfig:
+    """What is asked for; what is not said stays as it was."""
+    try:
+        found = record.load(name)
+    except LabError:  # of another version: nothing can be taken over
+        found = None
+    before = found.config if found else LabConfig(name=name)
+    count = before.nodes if nodes is None else nodes
+    kept = {node: size for node, size in before.small_disk_mb.items() if int(node.removeprefix("node")) <= count}
+    disks = kept if small_disk_mb is None else small_disk_mb
+    return LabConfig(name=name, subnet=subnet or before.subnet, nodes=count, small_disk_mb=dict(disks))

@@ -36,6 +36,8 @@ def create_bridge(config: LabConfig) -> None:
 def require_free(config: LabConfig) -> None:
     """Refuse a subnet that something else has: answers would come from the other one's machines."""
     for interface in json.loads(ip("-json", "-4", "address")):
+        if interface["ifname"] == config.bridge:  # of this very lab: it is made anew
+            continue
         for address in interface["addr_info"]:
             taken = ipaddress.IPv4Network(f"{address['local']}/{address['prefixlen']}", strict=False)
             if taken.overlaps(config.network):

@@ -38,6 +38,11 @@ class Node:
         return self.pid is not None
 
     @property
+    def docker_answers(self) -> bool:
+        """Whether the Docker daemon answers on its own socket."""
+        return daemon.answers(self.docker_socket)
+
+    @property
     def disk(self) -> Path:
         """The folder that is the node's disk: `disk/srv/models` here is `/srv/models` there."""
         return self.config.folder / "disk"
@@ -58,7 +63,10 @@ class Node:
         """Boot; returns when sshd and Docker answer."""
         if not self.is_on:
             procs.spawn(self._boot_argv(), record=self._process, log=self._log("boot.log"))
-        self.wait_ready()
+            self.wait_ready()
+        else:  # a machine that is on may have lost a server since
+            self.start_docker()
+            self.start_sshd()
 
     def power_off(self) -> None:
         """Pull the plug: everything in the node dies at once, the disk stays."""

@@ -41,19 +41,45 @@ def for_lab(lab: Lab, user: str = "root") -> Inventory:
 
 
 def inventory_text(inventory: Inventory) -> str:
-    """Nodes and clusters. `pair-a` is nodes 1 and 2, `single-3` is node 3, `quad` all four."""
+    """Nodes and clusters. `pair-a` is nodes 1 and 2, `single-3` is node 3 (of fewer than three: 1), `quad` four."""
     names = list(inventory.nodes)
-    clusters = {"pair-a": names[:2], "single-3": names[2:3], "quad": names[:4]}
     return _yaml(
         {
             "nodes": {name: _node(inventory, name) for name in names},
             "clusters": {
                 name: {"nodes": members, "interface": "f0", "port": 30000}
-                for name, members in clusters.items()
-                if members
+                for name, members in clusters(inventory).items()
             },
         }
     )
+
+
+SIZES = {"pair": 2, "solo": 1, "quad": 4}
+"""How many nodes each lane takes."""
+
+
+def clusters(inventory: Inventory) -> dict[str, list[str]]:
+    """The members of each cluster, for which there are nodes enough."""
+    names = list(inventory.nodes)
+    members = {"pair-a": names[:2], "single-3": names[2:3] or names[:1], "quad": names[:4]}
+    sizes = {"pair-a": 2, "single-3": 1, "quad": 4}
+    return {name: found for name, found in members.items() if len(found) == sizes[name]}
+
+
+def lanes(inventory: Inventory) -> list[str]:
+    """The lanes for which there are nodes enough."""
+    return [name for name, size in SIZES.items() if size <= len(inventory.nodes)]
+
+
+def fitting(inventory: Inventory, placements: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """The placements for which there are nodes enough, none of them taken twice."""
+    there, taken, kept = clusters(inventory), set[str](), []
+    for lane, cluster in placements:
+        nodes = there.get(cluster, [])
+        if len(nodes) >= SIZES[lane] and not taken & set(nodes):
+            kept.append((lane, cluster))
+            taken |= set(nodes)
+    return tuple(kept)
 
 
 def _node(inventory: Inventory, name: str) -> dict[str, object]:
@@ -94,7 +120,7 @@ def lanes_text(inventory: Inventory) -> str:
                     "args": {"ctx-size": 512},
                 }
             },
-            "lanes": {name: {**lane, "nodes": count} for name, count in (("pair", 2), ("solo", 1), ("quad", 4))},
+            "lanes": {name: {**lane, "nodes": SIZES[name]} for name in lanes(inventory)},
         }
     )
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from . import Lab, LabError, cgroups, network, serving
+from . import Lab, LabError, cgroups, disk, network, serving
+from .__main__ import main
 from .config import LabConfig, labs_dir
 from .debs import architecture
 from .shell import run
@@ -24,6 +25,23 @@ def test_up_again_finds_the_same_lab(lab: Lab) -> None:
     again = Lab.up(lab.name, lab.config.subnet, lab.config.nodes)
     assert before == {name: node.pid for name, node in again.nodes.items()}
     assert lab.images == again.images
+
+
+def test_up_without_saying_how_finds_the_lab_as_it_was_made(lab: Lab) -> None:
+    """Nothing is removed for a default."""
+    before = {name: node.pid for name, node in lab.nodes.items()}
+    again = Lab.up(lab.name)
+    assert lab.config == again.config
+    assert before == {name: node.pid for name, node in again.nodes.items()}
+
+
+def test_a_docker_that_died_is_seen_and_comes_back_when_the_node_is_switched_on(clean_lab: Lab) -> None:
+    node = clean_lab.nodes["node2"]
+    node.stop_docker(crash=True)
+    assert next(line for line in clean_lab.status() if line.startswith("node2")).endswith("  on, Docker down")
+    assert main(["node", "--name", clean_lab.name, "node2", "on"]) == 0
+    assert node.docker("ps", "-q") == ""
+    assert next(line for line in clean_lab.status() if line.startswith("node2")).endswith("  on")
 
 
 def test_docker_works_on_both_generations(clean_lab: Lab) -> None:
@@ -213,7 +231,27 @@ def test_a_second_lab_lives_beside_the_first_and_leaves_nothing(lab: Lab) -> Non
 def test_a_taken_subnet_is_refused(lab: Lab) -> None:
     with pytest.raises(LabError, match=f"{lab.config.bridge} has"):
         Lab.up(beside(lab), lab.config.subnet, 1)
-    Lab.remove(beside(lab))
+    assert traces(beside(lab)) == []
+
+
+def test_a_subnet_is_checked_before_the_lab_of_this_name_is_removed(lab: Lab) -> None:
+    second = Lab.up(beside(lab), free_subnet(), 1)
+    try:
+        pid = second.nodes["node1"].pid
+        with pytest.raises(LabError, match=f"{lab.config.bridge} has"):
+            Lab.up(beside(lab), lab.config.subnet)
+        assert second.nodes["node1"].pid == pid
+    finally:
+        second.down()
+
+
+def test_a_lab_that_cannot_be_made_leaves_nothing(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_disk(*_: object, **__: object) -> None:
+        raise LabError("no disk")
+
+    monkeypatch.setattr(disk, "create", no_disk)
+    with pytest.raises(LabError, match="no disk"):
+        Lab.up(beside(lab), free_subnet(), 1)
     assert traces(beside(lab)) == []
 
 
