@@ -28,9 +28,12 @@ def desired_fleet(spec: specs.Spec) -> Desired:
 
 def engines_exist(draft: specs.Draft) -> Iterator[specs.Diagnostic]:
     """Each lane names an engine there is."""
-    for loc, name in draft.names("lanes", "*", "engine"):
+    wanted: dict[tuple[str | int, ...], str] = {
+        ("lanes", name, "engine"): lane.engine for name, lane in draft.lanes.items()
+    }
+    for loc, name in {**dict(draft.names("lanes", "*", "engine")), **wanted}.items():  # those of lanes with faults, too
         if name not in ENGINES:
-            close = difflib.get_close_matches(name, ENGINES, 1, 0.4)
+            close = difflib.get_close_matches(name.lower(), ENGINES, 1, 0.4)
             hint = f"did you mean '{close[0]}'?" if close else f"known are {', '.join(sorted(ENGINES))}"
             yield draft.at(loc, f"unknown engine '{name}'", hint=hint)
 

@@ -23,6 +23,8 @@ def faults(tmp_path: Path, lane: str) -> list[str]:
     ("lane", "expected"),
     [
         (f"{{engine: llamacp, image: '{DIGEST}'}}", "4:15 unknown engine 'llamacp'; did you mean 'llamacpp'?"),
+        (f"{{engine: LlamaCpp, image: '{DIGEST}'}}", "4:15 unknown engine 'LlamaCpp'; did you mean 'llamacpp'?"),
+        (f"{{engine: 'a b?', image: '{DIGEST}'}}", "4:15 unknown engine 'a b?'; known are custom, llamacpp"),
         (f"{{engine: zzz, image: '{DIGEST}'}}", "4:15 unknown engine 'zzz'; known are custom, llamacpp"),
         (f"{{engine: llamacpp, image: '{DIGEST}'}}", "4:15 llamacpp needs a model; set `model` of the lane"),
         (
