@@ -4,6 +4,7 @@ Adding an engine: write a module with an `ENGINE` value like those beside this f
 `reconciler/engines/__init__.py`.
 """
 
+import posixpath
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -59,7 +60,7 @@ class Job:
 
     def node_paths(self, seat: Seat) -> tuple[str, ...]:
         """What has to be there on the node: all that is mounted, and the model where a mount shows it."""
-        mounts = {seat.node.expand(item.source) for item in self.lane.mounts}
+        mounts = {_clean(seat.node.expand(item.source)) for item in self.lane.mounts}
         model = seat.node.expand(self.model.path) if self.model and self.model.path else None
         if model is not None and any(PurePosixPath(model).is_relative_to(source) for source in mounts):
             mounts.add(model)
@@ -67,7 +68,7 @@ class Job:
 
     def _through_mounts(self, seat: Seat, path: PurePosixPath) -> str:
         """Where the container sees a path of the node: by the deepest mount above it, else at the same place."""
-        mounts = [(PurePosixPath(seat.node.expand(item.source)), item.target) for item in self.lane.mounts]
+        mounts = [(PurePosixPath(_clean(seat.node.expand(item.source))), item.target) for item in self.lane.mounts]
         above = [(source, target) for source, target in mounts if path.is_relative_to(source)]
         if not above:
             return str(path)
@@ -121,12 +122,26 @@ def container(job: Job, seat: Seat, part: Part) -> ContainerSpec:
         entrypoint=lane.entrypoint or part.program or None,
         command=(*part.program, *part.command) if wrapped else part.command,
         env=_env(lane, part),
-        mounts=tuple(Mount(seat.node.expand(item.source), item.target, item.read_only) for item in lane.mounts),
-        devices=lane.devices,
-        shm_bytes=lane.shm_size,
+        mounts=tuple(
+            Mount(_clean(seat.node.expand(item.source)), _clean(item.target), item.read_only) for item in lane.mounts
+        ),
+        devices=tuple(_shortest(item) for item in lane.devices),
+        shm_bytes=lane.shm_size or None,
         ulimits=tuple(sorted(lane.ulimits.items())),
         gpus=seat.node.gpus if lane.gpus is None else lane.gpus,
     )
+
+
+def _clean(path: str) -> str:
+    """As Docker says it back: `//m/./x/` is `/m/x`. Any other form would differ from what is found, for ever."""
+    return "/" + posixpath.normpath(path).lstrip("/")
+
+
+def _shortest(device: str) -> str:
+    """`/dev/x:/dev/x:rwm` is `/dev/x`, as a container's devices are read."""
+    short = device.removesuffix(":rwm")
+    outside, _, inside = short.partition(":")
+    return outside if inside == outside else short
 
 
 def _pin(image: specs.ImageRef) -> ImagePin:

@@ -45,6 +45,21 @@ def test_rendering_is_the_same_every_time(tmp_path: Path) -> None:
     assert fleet(tmp_path, CUSTOM) == fleet(tmp_path, CUSTOM)
 
 
+WRITTEN: list[tuple[str, str]] = [
+    ("mounts: [{source: //srv//a/., target: //m//x/}]", "mounts: [{source: /srv/a, target: /m/x}]"),
+    ("devices: [/dev/a:/dev/a:rwm, /dev/b:/dev/b, /dev/c:/dev/d:rwm]", "devices: [/dev/a, /dev/b, /dev/c:/dev/d]"),
+    ("devices: [/dev/a:/dev/a:r]", "devices: [/dev/a:/dev/a:r]"),
+    ("shm_size: 0", "gpus: null"),
+]
+
+
+@pytest.mark.parametrize(("written", "meant"), WRITTEN)
+def test_what_docker_says_back_in_another_form_is_rendered_in_that(written: str, meant: str, tmp_path: Path) -> None:
+    """Else the lane would differ from its container for ever, and every apply would restart it."""
+    first, second = (fleet(tmp_path, f"{LLAMA.partition(', mounts')[0]}, {form}").gangs for form in (written, meant))
+    assert first == second
+
+
 def test_a_lane_that_is_not_placed_runs_nowhere(tmp_path: Path) -> None:
     loaded = spec(tmp_path, LLAMA)
     parts = [ENGINES[lane.engine].name for lane in loaded.lanes.values()]
