@@ -196,11 +196,11 @@ Device = Annotated[
     str,
     *_matching(
         "a device",
-        r"/[^\s:]+(?::[^\s:]+){0,2}|[A-Za-z0-9._-]+/[A-Za-z0-9._-]+=[A-Za-z0-9._:-]+",
-        "It is /dev/NAME[:/in/container[:rwm]] or a CDI name such as nvidia.com/gpu=all.",
+        r"/[^\s:]+(?::[^\s:]+){0,2}",
+        "It is /dev/NAME[:/in/container[:rwm]]. GPUs come by `gpus`; CDI names are not supported yet.",
     ),
 ]
-"""A device of the node: a path, or a CDI name."""
+"""A device of the node, by its path."""
 
 _STRING = {"type": "string"}
 Address = Annotated[

@@ -34,7 +34,9 @@ def _changes(wanted: ContainerSpec, found: Container) -> Iterator[FieldChange]:
     yield from _differs("devices", _words(sorted(found.devices)), _words(sorted(wanted.devices)))
     if wanted.shm_bytes is not None:
         yield from _differs("shm_size", _text(found.shm_bytes), _text(wanted.shm_bytes))
-    yield from _differs("ulimits", _pairs(found.ulimits), _pairs(wanted.ulimits))
+    asked = {name for name, _ in wanted.ulimits}  # the engine's own defaults show in a container as well
+    live = tuple(pair for pair in found.ulimits if pair[0] in asked)
+    yield from _differs("ulimits", _pairs(live) or None, _pairs(wanted.ulimits) or None)
     yield from _differs("gpus", str(found.gpus), str(wanted.gpus))
     yield from _differs("network", found.network_mode, "host")
     yield from _differs("restart", found.restart_policy or "no", "no")

@@ -81,6 +81,17 @@ def owner_of(found: Mapping[str, str]) -> Owner | None:
         return None
 
 
+def owner_by(name: str, found: Mapping[str, str]) -> Owner | None:
+    """Whose a container with this name and these labels is; None for a foreign one.
+
+    One whose name is not what its labels ask for is a copy, or was renamed by hand: nobody's to stop or to remove.
+    """
+    owner = owner_of(found)
+    if owner is None or proved_name(name) != container_name(owner.lane, owner.rank, owner.revision):
+        return None
+    return owner
+
+
 def secret_references(found: Mapping[str, str]) -> dict[str, str]:
     """Env keys whose values are secrets, with the reference each came from, read from the rank's own spec label."""
     declared = _declared_env(found)

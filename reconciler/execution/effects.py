@@ -6,17 +6,20 @@ it only finds out whether what the plan says is still right.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
+from reconciler.core.desired import Gang
 from reconciler.core.explain import describe_end
 from reconciler.core.gate import Health
 from reconciler.core.identity import labels, proved_name, unproved_name
 from reconciler.core.machine import Status
+from reconciler.core.neighbours import intruders, told
 from reconciler.core.observed import Container
 from reconciler.core.plan import Op, Plan, Step
 from reconciler.execution.gate import CONNECT_S, GangWatch, wait_until_proved
 from reconciler.execution.outcomes import APPLIED, NOOP, Outcome, failed, stale
-from reconciler.execution.secrets import SecretError, resolve
+from reconciler.execution.secrets import SecretError, hider, resolve
 from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.nodes.protocols import Fleet, Node, Progress
 
@@ -43,9 +46,18 @@ class Effects:
 
     async def carry_out(self, step: Step, on_progress: OnProgress) -> Outcome:
         """Do the step. Never raises for trouble of a node; cancellation goes through."""
+        hide = self._hide(step)
+        say = partial(_say_hidden, on_progress, hide)
         if step.op is Op.VERIFY:
-            return await self._verify(step, on_progress)
-        return await self._on_node(step, self._handler(step, on_progress))
+            outcome = await self._verify(step, say)
+        else:
+            outcome = await self._on_node(step, self._handler(step, say))
+        return replace(outcome, detail=hide(outcome.detail), logs=tuple(hide(line) for line in outcome.logs))
+
+    def _hide(self, step: Step) -> Callable[[str], str]:
+        """Takes the values of the gang's secrets out of a text: engines may print what they were given."""
+        ranks = [rank for gang in self.plan.gangs if gang.address == step.gang for rank in gang.ranks]
+        return hider(rank.container for rank in ranks)
 
     def _handler(self, step: Step, on_progress: OnProgress) -> Handler:
         if step.op is Op.PULL:
@@ -122,6 +134,9 @@ class Effects:
             return NOOP
         if found.state not in step.states:
             return stale(f"{step.target} on {node.name} is {found.state}")
+        others = intruders(self.plan, await node.observer.observe())
+        if others:
+            return stale(told(node.name, others))
         await node.containers.start(found.id)
         return APPLIED
 
@@ -161,14 +176,30 @@ class Effects:
         watch = GangWatch(self.fleet, gang, refs)
         verdict = await wait_until_proved(watch, lambda text: on_progress(Progress(0, None, text)))
         if verdict.health is Health.HEALTHY:
-            return APPLIED
+            return await self._alone(gang)
         rank = verdict.rank or 0
         return failed(verdict.detail, await watch.logs(rank))
+
+    async def _alone(self, gang: Gang) -> Outcome:
+        """The end of a gate that has passed: nobody else may have started meanwhile."""
+        for name in gang.nodes:
+            try:
+                node = await self.fleet.connect(name, CONNECT_S)
+                others = intruders(self.plan, await node.observer.observe())
+            except NodeError as error:
+                return Outcome(Status.UNREACHABLE, _told(error)) if error.is_transport else failed(_told(error))
+            if others:
+                return failed(told(name, others))
+        return APPLIED
 
     def _refs(self, step: Step) -> dict[int, str]:
         """The container of each rank: by what the plan confirms after this gate."""
         confirms = (item for item in self.plan.steps if item.gang == step.gang and item.op is Op.CONFIRM)
         return {item.rank or 0: item.container_id or item.target for item in confirms}
+
+
+def _say_hidden(on_progress: OnProgress, hide: Callable[[str], str], news: Progress) -> None:
+    on_progress(replace(news, doing=hide(news.doing)))
 
 
 def _told(error: NodeError) -> str:

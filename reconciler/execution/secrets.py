@@ -1,9 +1,13 @@
 """Secrets by reference, resolved on the controller at the last moment and handed only to the node that needs them."""
 
+import functools
 import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from reconciler.core.desired import ContainerSpec, SecretRef
+
+SHORTEST_HIDDEN = 6
 
 
 class SecretError(Exception):
@@ -16,6 +20,25 @@ def resolve(spec: ContainerSpec) -> dict[str, str]:
     Raises `SecretError` for a variable that is not set or a file that cannot be read.
     """
     return {value.secret: _value(value.secret) for _, value in spec.env if isinstance(value, SecretRef)}
+
+
+def hider(specs: Iterable[ContainerSpec]) -> Callable[[str], str]:
+    """A function that takes the values of these containers' secrets out of a text.
+
+    An engine may print its environment, and the last lines of a failed one are shown. Values of fewer than
+    `SHORTEST_HIDDEN` characters stay: hiding them would only tear words apart.
+    """
+    references = {value.secret for spec in specs for _, value in spec.env if isinstance(value, SecretRef)}
+    values = sorted({value for value in map(_value_or_none, references) if value}, key=len, reverse=True)
+    hidden = [value for value in values if len(value) >= SHORTEST_HIDDEN]
+    return lambda text: functools.reduce(lambda told, value: told.replace(value, "[redacted]"), hidden, text)
+
+
+def _value_or_none(reference: str) -> str | None:
+    try:
+        return _value(reference)
+    except SecretError:
+        return None
 
 
 def _value(reference: str) -> str:

@@ -45,11 +45,12 @@ def container_from_inspect(found: Json) -> Container:
     """
     config, host, state = found["Config"], found["HostConfig"], found["State"]
     labels = config.get("Labels") or {}
-    owner = identity.owner_of(labels)
+    name = _bare(str(found["Name"]))
+    owner = identity.owner_by(name, labels)
     finished = state.get("Status") in {"exited", "dead"}
     return Container(
         id=str(found["Id"]),
-        name=_bare(str(found["Name"])),
+        name=name,
         state=str(state.get("Status", "")),
         image_id=str(found["Image"]),
         image=str(config.get("Image", "")),
@@ -61,7 +62,7 @@ def container_from_inspect(found: Json) -> Container:
         devices=tuple(_device(item) for item in host.get("Devices") or ()),
         shm_bytes=host.get("ShmSize") or None,
         ulimits=tuple((str(item["Name"]), int(item["Soft"])) for item in host.get("Ulimits") or ()),
-        gpus=gpu_count(host, config),
+        gpus=requested_gpus(host) if owner else gpu_count(host, config),
         network_mode=str(host.get("NetworkMode", "")),
         restart_policy=str((host.get("RestartPolicy") or {}).get("Name") or "no"),
         auto_remove=bool(host.get("AutoRemove")),
@@ -118,9 +119,16 @@ def _published(host: Json, network: Json) -> tuple[int, ...]:
     return tuple(sorted({int(port) for port in ports if port.isdecimal() and port != "0"}))
 
 
+def requested_gpus(host: Json) -> int:
+    """How many GPUs were asked for when it was created: what we ask for, whatever else the engine's defaults give."""
+    return min(sum(_requested(item) for item in host.get("DeviceRequests") or ()), ALL_GPUS)
+
+
 def gpu_count(host: Json, config: Json) -> int:
-    """How many GPUs it was given: by device requests, by device files, or by the older NVIDIA runtime's environment."""
-    asked = sum(_requested(item) for item in host.get("DeviceRequests") or ())
+    """How many GPUs a container of others may hold: by device requests, by device files, or by the older NVIDIA
+    runtime's environment.
+    """
+    asked = requested_gpus(host)
     files = sum(bool(re.fullmatch(r"/dev/nvidia\d+", str(item["PathOnHost"]))) for item in host.get("Devices") or ())
     return min(asked or files or _by_runtime(host, config), ALL_GPUS)
 

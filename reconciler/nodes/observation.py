@@ -38,3 +38,6 @@ async def observe_one(
         return Unknown(name, UnknownKind.TIMEOUT, f"no answer within {deadline_s:g} s", "is it on, and not overloaded?")
     except NodeError as error:
         return error.as_unknown(name)
+    except Exception as error:  # noqa: BLE001 - an answer nobody foresaw is a fact of this node, not the end of the fleet
+        reason = f"its answer cannot be understood ({type(error).__name__}: {error})"
+        return Unknown(name, UnknownKind.BAD_REPLY, reason, "is its Docker Engine a version that fleet knows?")

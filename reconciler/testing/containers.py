@@ -44,7 +44,7 @@ class SimContainer:
 
     def fact(self) -> Container:
         """As it is observed: of a foreign one less is kept, and secrets are references."""
-        owner = identity.owner_of(self.labels)
+        owner = identity.owner_by(self.name, self.labels)
         shown = Container(
             id=self.id,
             name=self.name,

@@ -11,7 +11,7 @@ import pytest
 from reconciler.cli.main import run
 from reconciler.cli.wiring import Wiring
 from reconciler.core.observed import UnknownKind
-from reconciler.testing import run_simulated
+from reconciler.testing import Exits, run_simulated
 from tests.lifecycle.harness import QUAD, Story
 
 Command = Callable[..., tuple[int, str, str]]
@@ -243,3 +243,17 @@ def test_without_a_spec_here_the_ways_to_name_one_are_told(
     assert [told] == [item["summary"] for item in json.loads(capsys.readouterr().out)["diagnostics"]]
     assert 1 == run(["plan", "--file", "other.yaml"], Wiring())
     assert capsys.readouterr().err == "fleet: other.yaml: the file cannot be read: no such file or directory\n"
+
+
+def test_a_secret_that_a_dying_engine_prints_is_not_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POISON", "poison-value-1234")
+    dies = Exits(after_s=2.0, code=3, lines=("HF_TOKEN=poison-value-1234",))
+    story = Story(tmp_path, (("solo", "single-3"),), behaviour=dies)
+    story.edit("stop_grace: 5s", 'stop_grace: 5s\n    env: {HF_TOKEN: {secret: "env:POISON"}}')
+    wiring = Wiring(lambda spec: story.nodes, functools.partial(run_simulated, seed=story.seed))
+    assert 7 == run(["apply", "--yes", "--file", str(story.folder / "fleet.yaml")], wiring)
+    printed = capsys.readouterr().out
+    assert "HF_TOKEN=[redacted]" in printed
+    assert "poison-value" not in printed

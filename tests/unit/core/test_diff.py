@@ -66,10 +66,19 @@ def test_what_was_changed_by_hand_shows_in_its_field_alone(
         {"env": (("A", "1"), ("B", "2"), ("PATH", "/usr/bin"))},
         {"devices": ("/dev/b", "/dev/a")},
         {"ulimits": (("stack", 8), ("memlock", -1))},
+        {"ulimits": (("stack", 8), ("memlock", -1), ("nofile", 1024))},
         {"restart_policy": ""},
         {"exit_code": 0, "started_at": "2027", "restart_count": 3},
     ],
-    ids=["order of env", "env of the image", "order of devices", "order of ulimits", "no policy", "its life"],
+    ids=[
+        "order of env",
+        "env of the image",
+        "order of devices",
+        "order of ulimits",
+        "limits of the engine",
+        "no policy",
+        "its life",
+    ],
 )
 def test_what_means_the_same_is_no_change(same: dict[str, Any]) -> None:
     assert () == changes(WANTED, replace(FOUND, **same))

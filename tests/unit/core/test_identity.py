@@ -13,6 +13,7 @@ from reconciler.core.identity import (
     container_name,
     is_proved,
     labels,
+    owner_by,
     owner_of,
     proved_name,
     secret_references,
@@ -108,6 +109,11 @@ def test_a_spec_label_that_somebody_spoiled_declares_nothing(text: str) -> None:
     owner = owner_of({**MARKS, "fleet.spec": text})
     assert owner is not None
     assert () == owner.declared_env
+
+
+def test_labels_without_the_name_they_ask_for_are_a_copy_and_nobodys() -> None:
+    assert owner_of(MARKS) == owner_by("fleet-a-r1-v7", MARKS) == owner_by("fleet-a-r1-v7.unproved", MARKS)
+    assert (None, None) == (owner_by("copy", MARKS), owner_by("fleet-a-r1-v8", MARKS))
 
 
 def test_names_go_from_unproved_to_proved_and_back() -> None:

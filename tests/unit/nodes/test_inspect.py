@@ -102,6 +102,13 @@ def test_every_way_to_get_gpus_counts(host: dict[str, Any], env: list[str], expe
     assert inspect.gpu_count(host, {"Env": env}) == expected
 
 
+def test_of_ours_only_the_gpus_count_that_were_asked_for() -> None:
+    """A default runtime of the engine, or a device file, would else differ from the spec for ever."""
+    asked = {"DeviceRequests": [{"Driver": "", "Count": 1, "Capabilities": [["gpu"]]}]}
+    assert inspect.requested_gpus({"Runtime": "nvidia", "Devices": [{"PathOnHost": "/dev/nvidia0"}]}) == 0
+    assert inspect.requested_gpus({"Runtime": "nvidia", **asked}) == 1
+
+
 def test_the_classic_store_knows_an_image_by_its_config() -> None:
     [image] = inspect.images_from_list(sample("images-classic"), "linux/amd64")
     assert (image.id, image.digests, image.usable) == (CONFIG, (INDEX, MANIFEST), True)

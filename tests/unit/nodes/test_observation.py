@@ -36,21 +36,24 @@ class Scripted:
             raise NodeError(ErrorKind.REFUSED, "nonsense")
         if self.name == "cut":
             raise NodeError(ErrorKind.LOST, "gone")
+        if self.name == "strange":
+            raise TypeError("string indices must be integers")
         return NodeFacts(self.name, "linux/arm64", "b", "classic", "29", "/d", None, None, None)
 
 
 async def test_every_node_is_known_or_unknown_with_a_reason() -> None:
-    names = ["good", "stranger", "silent", "broken", "cut", "good"]
+    names = ["good", "stranger", "silent", "broken", "cut", "strange", "good"]
     since = time.monotonic()
     found = await observe_all(cast("Fleet", Scripted()), names, deadline_s=0.2)
     assert time.monotonic() - since < 2
-    assert list(found) == ["good", "stranger", "silent", "broken", "cut"]
+    assert list(found) == ["good", "stranger", "silent", "broken", "cut", "strange"]
     kinds = {name: item.kind for name, item in found.items() if isinstance(item, Unknown)}
     assert kinds == {
         "stranger": UnknownKind.HOST_KEY_UNKNOWN,
         "silent": UnknownKind.TIMEOUT,
         "broken": UnknownKind.BAD_REPLY,
         "cut": UnknownKind.LOST,
+        "strange": UnknownKind.BAD_REPLY,
     }
 
 

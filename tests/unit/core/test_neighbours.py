@@ -1,0 +1,33 @@
+"""Who else of this fleet runs on a node."""
+
+from reconciler.core.neighbours import intruders, told
+from reconciler.core.observed import Container
+from tests.unit.core.build import container, desired, facts, foreign, gang, observed, plan
+
+MINE = gang("mine", ("n1",))
+OTHER = gang("other", ("n1",))
+
+
+def names(*found: Container) -> list[str]:
+    made = plan(desired(MINE), observed(facts("n1")))
+    return [item.name for item in intruders(made, facts("n1", *found))]
+
+
+def test_a_running_lane_that_the_plan_does_not_know_is_an_intruder() -> None:
+    assert ["fleet-other-r0-v1"] == names(container(OTHER), container(MINE))
+
+
+def test_what_is_stopped_foreign_or_of_another_fleet_is_none() -> None:
+    assert [] == names(container(OTHER, state="exited"), foreign(), container(OTHER, fleet="another"))
+
+
+def test_a_lane_that_stays_beside_it_is_none() -> None:
+    kept = gang("kept", ("n2",))
+    there = facts("n2", container(kept))
+    made = plan(desired(MINE, kept), observed(facts("n1"), there))
+    assert () == intruders(made, there)
+
+
+def test_it_is_told_by_name_and_node() -> None:
+    expected = "fleet-other-r0-v1 of this fleet runs on n1, and not by this plan: is another apply at work?"
+    assert expected == told("n1", (container(OTHER),))
