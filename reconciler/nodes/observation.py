@@ -30,9 +30,10 @@ async def observe_one(
     fleet: Fleet, name: str, deadline_s: float = DEADLINE_S, paths: Collection[str] = ()
 ) -> NodeFacts | Unknown:
     """The facts of one node, or why there are none."""
+    until_s = asyncio.get_running_loop().time() + deadline_s
     try:
-        async with asyncio.timeout(deadline_s):
-            node = await fleet.connect(name, deadline_s)
+        node = await fleet.connect(name, deadline_s)  # keeps the deadline itself, and knows best why it failed
+        async with asyncio.timeout_at(until_s):
             return await node.observer.observe(paths)
     except TimeoutError:
         return Unknown(name, UnknownKind.TIMEOUT, f"no answer within {deadline_s:g} s", "is it on, and not overloaded?")

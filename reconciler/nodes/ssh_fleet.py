@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 STAGE_CONNECT_S = 20.0
 
-CONNECT_SHARE = 0.95
-"""Of the deadline for reading a node: so that a silent one is named with its address, before the reading is over."""
-
 
 class SshFleet:
     """All nodes of a fleet. `endpoints` maps a registry's host to the URL where the controller reaches it."""
@@ -50,7 +47,7 @@ class SshFleet:
         Sessions are shared: asking again gives the open one, or a new one when that was lost.
         """
         try:
-            async with asyncio.timeout(deadline_s * CONNECT_SHARE), self._turns[node]:
+            async with asyncio.timeout(deadline_s), self._turns[node]:
                 open_node = self._nodes.get(node)
                 if open_node is not None and not open_node.is_lost:
                     return open_node
