@@ -4,7 +4,7 @@ import hashlib
 
 from reconciler.core import identity
 from reconciler.core.desired import Desired, Gang, RankSpec
-from reconciler.core.observed import Container, LocalImage, NodeFacts, Observed
+from reconciler.core.observed import Container, Gpu, LocalImage, NodeFacts, Observed
 
 LANE_NODES = 4
 DIGEST = "sha256:" + "7" * 64
@@ -80,4 +80,5 @@ def _facts(rank: RankSpec, containers: tuple[Container, ...]) -> NodeFacts:
         memory_total_bytes=128 * 2**30,
         containers=containers,
         images=(LocalImage("sha256:" + "1" * 64, (DIGEST,)),),
+        gpus=(Gpu("NVIDIA GB10"),),
     )
