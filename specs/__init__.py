@@ -1,9 +1,9 @@
 """What the user may write: models, loading with located diagnostics, cross-object rules, JSON Schema."""
 
-from specs.diagnostics import Diagnostic, Place, SpecErrors
+from specs.diagnostics import Diagnostic, Place, SpecErrors, did_you_mean
 from specs.draft import Draft
 from specs.images import ImageRef
-from specs.inventory import Cluster, Docker, Interface, Nccl, Node, Registry, Ssh
+from specs.inventory import Cluster, Docker, Images, Interface, Nccl, Node, Registry, Ssh
 from specs.lanes import Health, Lane, Model, Mount, Parallel, Parked, Placement, Probe, Secret
 from specs.loader import load
 from specs.model import Spec
@@ -18,6 +18,7 @@ __all__ = [
     "Draft",
     "Health",
     "ImageRef",
+    "Images",
     "Interface",
     "Lane",
     "Model",
@@ -35,6 +36,7 @@ __all__ = [
     "Spec",
     "SpecErrors",
     "Ssh",
+    "did_you_mean",
     "json_schema",
     "load",
     "parse_duration",

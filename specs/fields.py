@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
-from specs.diagnostics import refuse
+from specs.diagnostics import did_you_mean, refuse
 
 KEY_TYPES = (
     "ssh-ed25519",
@@ -20,6 +20,12 @@ KEY_TYPES = (
     "sk-ssh-ed25519@openssh.com",
     "sk-ecdsa-sha2-nistp256@openssh.com",
 )
+
+ULIMITS = (
+    *("core", "cpu", "data", "fsize", "locks", "memlock", "msgqueue", "nice", "nofile"),
+    *("nproc", "rss", "rtprio", "rttime", "sigpending", "stack"),
+)
+"""The limits Docker knows."""
 
 _NAME = r"[a-z0-9][a-z0-9._-]{0,62}"
 _HOST = r"(?:\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9_:][A-Za-z0-9._:%-]*)"
@@ -89,6 +95,30 @@ def _host_key(text: str) -> str:
     if not blob.startswith(len(kind).to_bytes(4) + kind.encode()):
         raise refuse(f"the host key is not a key of the type {kind}", "The base64 text names another type.")
     return f"{kind} {key}"
+
+
+def _ulimit(text: str) -> str:
+    if text in ULIMITS:
+        return text
+    known = f"Docker knows {', '.join(ULIMITS)}."
+    raise refuse(f"'{text[:80]}' is not the name of a limit", known, did_you_mean(text, ULIMITS))
+
+
+def _protected(text: str) -> str:
+    if text.startswith("/"):
+        if ".." in text.split("/"):
+            raise refuse(f"'{text[:80]}' holds '..'", "The place a path means must be plain to see.", "write it out")
+        return text
+    if text.startswith(("./", "../", "~")):
+        hint = "write the absolute path"
+        raise refuse(f"'{text[:80]}' is neither an image name nor an absolute path", "", hint)
+    if not re.fullmatch(r"[A-Za-z0-9*?][A-Za-z0-9*?._:/@-]*", text, re.ASCII):
+        raise refuse(
+            f"'{text[:80]}' is not a pattern of image names",
+            "It is a repository, with a tag or a digest or neither; * stands for any text and ? for any character.",
+            "write for example ghcr.io/owner/*, ghcr.io/owner/name:v1 or ghcr.io/owner/name@sha256:<digest>",
+        )
+    return text
 
 
 def _expression(text: str) -> str:
@@ -226,6 +256,16 @@ Sha256 = Annotated[
     *_matching("a checksum", r"sha256:[0-9a-f]{64}", "It is sha256: and 64 digits 0-9a-f.", "`sha256sum` prints it"),
 ]
 """A checksum: sha256:<64 hex digits>."""
+
+Ulimit = Annotated[
+    str, AfterValidator(_ulimit), WithJsonSchema({"type": "string", "pattern": f"^(?:{'|'.join(ULIMITS)})$"})
+]
+"""The name of a resource limit, as `docker run --ulimit` takes it."""
+
+Protected = Annotated[
+    str, Field(min_length=1), AfterValidator(_protected), WithJsonSchema({**_STRING, "pattern": "^[/A-Za-z0-9*?]"})
+]
+"""What is never collected: a pattern of image names, or an absolute path on the controller."""
 
 Text = Annotated[str, WithJsonSchema({"type": ["string", "number", "boolean"]})]
 """Text that is kept as written, so that yes, 010 and 1e3 need no quotes."""

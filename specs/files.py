@@ -17,6 +17,9 @@ MAX_INCLUDE_DEPTH = 16
 
 KEYS = ("include", *Spec.model_fields)
 
+RECORDS = ("images",)
+"""Sections that are one record, not objects by name: written in one file, whole."""
+
 
 class Files:
     """Reads a main file and all it includes.
@@ -94,6 +97,8 @@ class Files:
                 self._fault(entry.place, f"unknown key '{key[:80]}'", detail, did_you_mean(key, KEYS))
             elif key == "fleet":
                 self._merge_fleet(entry)
+            elif key in RECORDS:
+                self._merge_record(key, entry)
             elif key != "include":
                 self._merge_section(key, entry)
 
@@ -103,6 +108,12 @@ class Files:
         if len(set(texts)) > 1:
             detail = f"It is '{texts[0][:80]}' at {first.place}. One spec describes one fleet."
             self._fault(entry.value.place, "fleet: another name than before", detail, "set it in the main file only")
+
+    def _merge_record(self, key: str, entry: Entry) -> None:
+        first = self.tree.entries.setdefault(key, entry)
+        if first is not entry:
+            detail = f"It is first defined at {first.place}. Settings of one fleet stand in one file."
+            self._fault(entry.place, f"{key} is defined twice", detail, "put them together, into either file")
 
     def _merge_section(self, key: str, entry: Entry) -> None:
         """Add a section of a file to what the files before said. A section of the wrong type is a fault."""

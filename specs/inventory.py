@@ -16,11 +16,12 @@ from specs.fields import (
     Name,
     Platform,
     Port,
+    Protected,
     ProxyJump,
     User,
 )
 from specs.paths import PLACEHOLDER, AbsolutePath
-from specs.quantities import ByteSize
+from specs.quantities import ByteSize, PositiveSize
 from specs.records import Record
 
 
@@ -37,10 +38,51 @@ NodeNames = Annotated[tuple[Name, ...], Strict(strict=False), Field(min_length=1
 
 
 class Registry(Record):
-    """How the controller reaches an image registry."""
+    """How an image registry is reached. Logins are those of Docker's own configuration (~/.docker/config.json)."""
 
-    endpoint: Endpoint = Field(
-        description='URL, http or https, where the controller reaches this registry, e.g. "http://127.0.0.1:5000"'
+    endpoint: Endpoint | None = Field(
+        default=None,
+        description='URL, http or https, where the controller reaches this registry, e.g. "http://127.0.0.1:5000"; '
+        "default: https at its own name, http for one on the controller's loopback",
+    )
+    from_nodes: bool = Field(
+        default=False,
+        description="whether the nodes' own daemons may pull from it where the controller cannot have the image",
+    )
+
+
+class Images(Record):
+    """How images are kept, moved and cleaned up."""
+
+    vault: LocalPath | None = Field(
+        default=None,
+        description="folder on the controller that keeps image blobs by content: relative to this file, ~ is the home "
+        "folder; default: fleet/vault in $XDG_CACHE_HOME or ~/.cache",
+    )
+    parallel: int = Field(default=8, ge=1, le=256, description="how many nodes are brought images at the same time")
+    bandwidth: PositiveSize | None = Field(
+        default=None, description="bytes a second that may leave the controller for images (100MiB); default: no limit"
+    )
+    uplink: PositiveSize = Field(
+        default=110 * 2**20,
+        description="bytes a second that the controller can send, to choose between sending to each node and to one "
+        "that passes on, and for estimates; default: 110MiB (1 Gbit/s)",
+    )
+    unpack: PositiveSize = Field(
+        default=170 * 2**20,
+        description="uncompressed bytes a second that a node unpacks, for the same; default: 170MiB (an NVIDIA Grace)",
+    )
+    relay: bool = Field(default=True, description="whether a node may pass images on to its neighbours")
+    retain: int = Field(
+        default=1,
+        ge=0,
+        le=100,
+        description="of each repository, how many images that nothing uses now `fleet images gc` keeps on a node",
+    )
+    protect: Annotated[tuple[Protected, ...], Strict(strict=False)] = Field(
+        default=(),
+        description="what `fleet images gc` never touches: image names as registry/repository, alone or with :tag or "
+        "@digest, where * stands for any text and ? for any character; and absolute paths on the controller (a vault)",
     )
 
 

@@ -3,7 +3,7 @@
 import math
 from typing import Annotated
 
-from pydantic import Discriminator, Field, JsonValue, Strict, Tag, model_validator
+from pydantic import AfterValidator, Discriminator, Field, JsonValue, Strict, Tag, model_validator
 
 from specs.diagnostics import refuse
 from specs.fields import (
@@ -17,10 +17,11 @@ from specs.fields import (
     SecretReference,
     Sha256,
     Text,
+    Ulimit,
 )
 from specs.images import ImageRef
 from specs.inventory import NodeNames
-from specs.paths import AbsolutePath, NodePath, RelativePath
+from specs.paths import AbsolutePath, MountTarget, NodePath, RelativePath, normal_target
 from specs.quantities import ByteSize, Duration, PositiveDuration
 from specs.records import Record
 
@@ -92,8 +93,22 @@ class Mount(Record):
     """A folder or file of the node that the container sees."""
 
     source: NodePath = Field(description="absolute path on the node; may hold {paths.NAME}")
-    target: AbsolutePath = Field(description="absolute path in the container")
+    target: MountTarget = Field(description="absolute path in the container")
     read_only: bool = Field(default=True, description="whether the container cannot write to it")
+
+
+def _apart(mounts: tuple[Mount, ...]) -> tuple[Mount, ...]:
+    first: dict[str, int] = {}
+    for index, mount in enumerate(mounts):
+        seen = first.setdefault(normal_target(mount.target), index)
+        if seen != index:
+            raise refuse(
+                f"'{mount.target[:80]}' is mounted twice",
+                f"mounts[{seen}] has the target '{mounts[seen].target[:80]}': one would hide the other.",
+                "remove one, or give it another target",
+                below=(index, "target"),
+            )
+    return mounts
 
 
 class Probe(Record):
@@ -165,14 +180,14 @@ class Lane(Record):
     env: dict[EnvName, EnvValue] = Field(
         default_factory=dict, description="environment: text, kept as written, or {secret: env:NAME | file:/path}"
     )
-    mounts: Annotated[tuple[Mount, ...], Strict(strict=False)] = Field(
+    mounts: Annotated[tuple[Mount, ...], Strict(strict=False), AfterValidator(_apart)] = Field(
         default=(), description="folders and files of the node that the container sees"
     )
     devices: Annotated[tuple[Device, ...], Strict(strict=False)] = Field(
         default=(), description="devices of the node, e.g. /dev/infiniband"
     )
     shm_size: ByteSize | None = Field(default=None, description="size of /dev/shm in bytes (64GiB)")
-    ulimits: dict[Name, Annotated[int, Field(ge=-1, le=2**63 - 1)]] = Field(
+    ulimits: dict[Ulimit, Annotated[int, Field(ge=-1, le=2**63 - 1)]] = Field(
         default_factory=dict, description="limits by name, soft and hard alike, e.g. memlock: -1 (no limit)"
     )
     memory: ByteSize | None = Field(default=None, description="memory that each rank needs, in bytes (96GiB)")

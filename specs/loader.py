@@ -11,7 +11,7 @@ from specs.diagnostics import Diagnostic, SpecErrors
 from specs.draft import Draft
 from specs.fields import Name, RegistryHost
 from specs.files import Files
-from specs.inventory import Cluster, Node, Registry
+from specs.inventory import Cluster, Images, Node, Registry
 from specs.lanes import Lane, Model, Placement
 from specs.model import Spec
 from specs.problems import explain
@@ -32,6 +32,7 @@ _SECTIONS: dict[str, type[Record]] = {
 
 _WORDS: Shape = {"*": Mode.TEXT}
 _SHAPES: dict[str, Shape] = {
+    "images": {"vault": Mode.PATH},
     "nodes": {"ssh": {"identity_file": Mode.PATH, "known_hosts": Mode.PATH}},
     "models": {"args": Mode.JSON},
     "lanes": {"args": Mode.JSON, "env": _WORDS, "argv": _WORDS, "entrypoint": _WORDS},
@@ -53,12 +54,13 @@ def load(path: Path, rules: tuple[Rule, ...] = ()) -> Spec:
     fleet = parts.fleet(required=files.complete)
     sections = {name: parts.section(name) for name in _SECTIONS}
     placements = parts.placements()
+    images = parts.images()
     draft = _draft(sections, placements, files)
     for rule in (*RULES, *rules):
         faults.extend(rule(draft))
-    if faults or fleet is None:
+    if faults or fleet is None or images is None:
         raise SpecErrors(faults)
-    spec = Spec(fleet=fleet, placements=tuple(placements.values()), **sections)
+    spec = Spec(fleet=fleet, images=images, placements=tuple(placements.values()), **sections)
     return spec.with_source(files.order[0].parent.absolute(), tuple(files.order), partial(value_place, files.tree))
 
 
@@ -102,6 +104,13 @@ class _Parts:
             if item is not None:
                 valid[key] = item
         return valid
+
+    def images(self) -> Images | None:
+        """Return the settings of images, those nobody wrote by default, or None after a fault."""
+        entry = self.tree.entries.get("images")
+        if entry is None:
+            return Images()
+        return self._check(Images.model_validate, entry.value, ("images",), _SHAPES["images"], Images)
 
     def placements(self) -> dict[int, Placement]:
         """Return the valid placements by their position in the list."""

@@ -12,7 +12,7 @@ from pydantic import Field, PrivateAttr, Strict
 
 from specs.diagnostics import Place
 from specs.fields import Name, RegistryHost
-from specs.inventory import Cluster, Node, Registry
+from specs.inventory import Cluster, Images, Node, Registry
 from specs.lanes import Lane, Model, Placement
 from specs.records import Record
 from specs.tree import Loc
@@ -36,6 +36,7 @@ class Spec(Record):
     registries: dict[RegistryHost, Registry] = Field(
         default_factory=dict, description="registries by the host that image references name, e.g. ghcr.io"
     )
+    images: Images = Field(default=Images(), description="how images are kept, moved and cleaned up")
     nodes: dict[Name, Node] = Field(default_factory=dict, description="the machines by name")
     clusters: dict[Name, Cluster] = Field(default_factory=dict, description="ordered sets of nodes by name")
     models: dict[Name, Model] = Field(default_factory=dict, description="models by name")
@@ -60,7 +61,8 @@ class Spec(Record):
     def fingerprint(self) -> str:
         """ "sha256:<hex>" of the content: independent of the order of keys, comments, the layout in files.
 
-        Values that equal their default do not count, so that a new field does not change old fingerprints.
+        Values that equal their default do not count, so that a new field does not change old fingerprints; nor does how
+        images are moved, which changes nothing of what runs.
         """
         canonical = json.dumps(self._canonical(), sort_keys=True, separators=(",", ":"))
         return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
@@ -86,7 +88,7 @@ class Spec(Record):
         return origin.find(loc) if origin.find else Place(origin.root)
 
     def _canonical(self) -> dict[str, object]:
-        content = self.model_dump(mode="json", exclude_defaults=True)
+        content = self.model_dump(mode="json", exclude_defaults=True, exclude={"images"})
         for name, node in self.nodes.items():
             ssh = content["nodes"][name]["ssh"]
             for key in ("identity_file", "known_hosts"):

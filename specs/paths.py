@@ -1,5 +1,6 @@
 """Paths on nodes and in containers, and the placeholders they may hold."""
 
+import posixpath
 import re
 from typing import Annotated
 
@@ -38,6 +39,17 @@ def _absolute(text: str) -> str:
     return _no_parent(text)
 
 
+def normal_target(text: str) -> str:
+    """Return a path in a container as Docker sees it: "/m/" and "//m" are "/m"."""
+    return f"/{posixpath.normpath(text).lstrip('/')}"
+
+
+def _mount_target(text: str) -> str:
+    if normal_target(_absolute(text)) == "/":
+        raise refuse("nothing can be mounted at /", "It is the image's own root.", "name a folder below it")
+    return text
+
+
 def _relative(text: str) -> str:
     if not text or text.startswith("/"):
         raise refuse(f"'{text[:80]}' is not a relative path", "It names a file below the model's folder.")
@@ -55,6 +67,9 @@ NodePath = Annotated[str, AfterValidator(_node_path), WithJsonSchema({**_STRING,
 
 AbsolutePath = Annotated[str, AfterValidator(_absolute), WithJsonSchema({**_STRING, "pattern": "^/"})]
 """An absolute POSIX path without '..'."""
+
+MountTarget = Annotated[str, AfterValidator(_mount_target), WithJsonSchema({**_STRING, "pattern": "^/"})]
+"""An absolute POSIX path in a container, not its root."""
 
 RelativePath = Annotated[str, AfterValidator(_relative), WithJsonSchema({**_STRING, "pattern": "^[^/]"})]
 """A relative POSIX path without '..'."""

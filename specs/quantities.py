@@ -85,18 +85,21 @@ def _to_seconds(value: object) -> object:
     return seconds
 
 
-ByteSize = Annotated[
-    int,
-    BeforeValidator(_to_bytes),
-    WithJsonSchema(
+def _size_schema(least: int) -> WithJsonSchema:
+    return WithJsonSchema(
         {
             "title": "Size",
             "description": "bytes, or a number with a unit: 512MB, 128GiB, 1.5TiB",
-            "anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": f"^{_SIZE}$"}],
+            "anyOf": [{"type": "integer", "minimum": least}, {"type": "string", "pattern": f"^{_SIZE}$"}],
         }
-    ),
-]
+    )
+
+
+ByteSize = Annotated[int, BeforeValidator(_to_bytes), _size_schema(0)]
 """Bytes, as an int; written as 128GiB, 512MB or a whole number of bytes."""
+
+PositiveSize = Annotated[int, BeforeValidator(_to_bytes), Field(gt=0), _size_schema(1)]
+"""A ByteSize of more than zero bytes."""
 
 _DURATION_SCHEMA = {
     "title": "Duration",

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from specs.fields import ULIMITS
 from tests.unit.specs.helpers import DIGEST, edited, faults, loaded, messages
 
 Edit = tuple[str, str]
@@ -119,6 +120,22 @@ CASES: dict[str, tuple[str, list[Edit]]] = {
         "10:40: models.m.args: `port` belongs to the cluster",
         [('/m"}', '/m", args: {port: 1}}')],
     ),
+    "a limit that Docker does not know": (
+        "15:15: lanes.duo.ulimits: 'memlok' is not the name of a limit",
+        [("    nodes: 2\n", "    ulimits: {memlok: -1}\n    nodes: 2\n")],
+    ),
+    "two mounts have one target": (
+        "15:61: lanes.duo.mounts[1].target: '/m/' is mounted twice",
+        [("    nodes: 2\n", "    mounts: [{source: /a, target: /m}, {source: /b, target: /m/}]\n    nodes: 2\n")],
+    ),
+    "two mounts have one target, written in another way": (
+        "15:63: lanes.duo.mounts[1].target: '//m' is mounted twice",
+        [("    nodes: 2\n", "    mounts: [{source: /a, target: /./m}, {source: /b, target: //m}]\n    nodes: 2\n")],
+    ),
+    "a mount takes the place of the image": (
+        "15:35: lanes.duo.mounts[0].target: nothing can be mounted at /",
+        [("    nodes: 2\n", "    mounts: [{source: /a, target: //}]\n    nodes: 2\n")],
+    ),
     "two nodes are one machine": (
         "4:20: 'n2' and 'n1' are the same machine: N1.lan port 22",
         [("host: n2.lan", "host: N1.lan")],
@@ -168,6 +185,13 @@ ACCEPTED: dict[str, list[Edit]] = {
     "one host with two ports": [("host: n1.lan", "host: h, port: 1"), ("host: n2.lan", "host: h, port: 2")],
     "variables of NCCL that are no part of the fabric": [("nodes: 2", "nodes: 2\n    env: {NCCL_ALGO: Ring}")],
     "a path of the nodes that are taken only": [("cluster: pair", "cluster: trio")],
+    "mounts one below the other": [
+        ("nodes: 2", "nodes: 2\n    mounts: [{source: /a, target: /m}, {source: /b, target: /m/n}]")
+    ],
+    "every limit that Docker knows": [
+        ("nodes: 2", f"nodes: 2\n    ulimits: {{{', '.join(f'{name}: 1' for name in ULIMITS)}}}")
+    ],
+    "a registry at its own name": [("nodes:\n", "registries: {ghcr.io: {}}\nnodes:\n")],
     "braces in a command line": [("nodes: 2", "nodes: 2\n    argv: ['{\"a\": 1}', '{paths.models}']")],
 }
 
@@ -201,6 +225,11 @@ def test_what_no_rule_forbids_is_accepted(tmp_path: Path, edits: list[Edit]) -> 
         ),
         ("It is first placed at fleet.yaml:21:5.", [(PLACED, f"{PLACED}\n{PLACED}")]),
         ("It follows from the cluster's `nccl.gid_index`.", [("nodes: 2", "env: {NCCL_IB_GID_INDEX: 3}")]),
+        ("did you mean 'memlock'?", [("nodes: 2", "ulimits: {memlok: -1}")]),
+        (
+            "mounts[0] has the target '/m': one would hide the other.",
+            [("nodes: 2", "mounts: [{source: /a, target: /m}, {source: /b, target: /m/}]")],
+        ),
         ("'n1' has it at fleet.yaml:3:20.", [("host: n2.lan", "host: n1.lan")]),
         ("The 2 ranks of duo on pair at fleet.yaml:21:5 must reach each other.", [("10.0.0.1", "127.0.0.1")]),
         ("It is the port `rpc` of duo on pair, and the HTTP port of duo on pair at fleet.yaml:22:5.",
