@@ -1,4 +1,4 @@
-"""Names and labels: how a container says whose it is.
+"""Names and labels: how a container, and an image, says whose it is.
 
 The nodes carry the truth. All that a later run needs to know is on the container: whose, which rank, what was asked,
 which operation made it. The one thing labels cannot say (they never change) is whether the gang was proved: that is in
@@ -38,6 +38,14 @@ def proved_name(name: str) -> str:
 def is_proved(name: str) -> bool:
     """Whether the gang of this container once passed its gate."""
     return not name.endswith(UNPROVED)
+
+
+def keep_tag(digest: str) -> str:
+    """The tag that keeps an image from `docker image prune`, which takes what was pulled by digest alone.
+
+    It is given after the content was verified, so it also says that `fleet` brought the image.
+    """
+    return f"sha-{digest.removeprefix('sha256:')[:12]}"
 
 
 def labels(fleet: str, gang: Gang, rank: RankSpec, revision: int, operation: str, image_id: str) -> dict[str, str]:

@@ -1,0 +1,148 @@
+"""What of the images may go, on the nodes and in the controller's vault: the plan of `fleet images gc`."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from reconciler.core.observed import Unknown
+from reconciler.core.retention import Holding, Rules, Standing
+
+SCHEMA = "fleet.images-gc/1"
+
+TRANSFER_S = 3600.0
+"""A blob that nothing refers to is left alone for so long: the transfer it is part of may be under way."""
+
+PART_S = 86400.0
+"""A half transfer is left alone for so long: it is resumed where it ended."""
+
+
+@dataclass(frozen=True)
+class Blob:
+    """A blob of the vault, or a half one (`digest` is then its file's name)."""
+
+    digest: str
+    size_bytes: int
+    changed_s: float
+
+
+@dataclass(frozen=True)
+class VaultFacts:
+    """The vault as seen at `seen_s` (epoch seconds).
+
+    `roots`: top digests by owner. `below`: what each manifest and index that is there refers to. `damaged`: those that
+    cannot be read, so that nobody knows what they refer to. `protected_by`: the entry of `protect` that covers it.
+    """
+
+    path: str
+    seen_s: float
+    roots: Mapping[str, tuple[str, ...]]
+    blobs: tuple[Blob, ...] = ()
+    parts: tuple[Blob, ...] = ()
+    below: Mapping[str, tuple[str, ...]] | None = None
+    damaged: tuple[str, ...] = ()
+    protected_by: str = ""
+
+    @property
+    def size_bytes(self) -> int:
+        """All of it, half transfers too."""
+        return sum(item.size_bytes for item in (*self.blobs, *self.parts))
+
+
+@dataclass(frozen=True)
+class Stock:
+    """What is where. `vault` None: there is none yet."""
+
+    fleet: str
+    rules: Rules
+    holdings: tuple[Holding, ...]
+    unknown: tuple[Unknown, ...]
+    vault: VaultFacts | None = None
+
+
+@dataclass(frozen=True)
+class VaultPlan:
+    """What of the vault would go. `released`: images this fleet needs no more. `note`: why something stays, or ""."""
+
+    path: str
+    released: tuple[str, ...] = ()
+    blobs: tuple[Blob, ...] = ()
+    parts: tuple[Blob, ...] = ()
+    note: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to do."""
+        return not (self.released or self.blobs or self.parts)
+
+    @property
+    def bytes(self) -> int:
+        """What is freed of the controller's disk."""
+        return sum(item.size_bytes for item in (*self.blobs, *self.parts))
+
+
+@dataclass(frozen=True)
+class GcPlan:
+    """What would be removed, and what stays and why. Nodes that could not be read are listed and not touched."""
+
+    schema: str
+    fleet: str
+    removals: tuple[Holding, ...]
+    stays: tuple[Holding, ...]
+    unknown: tuple[Unknown, ...]
+    vault: VaultPlan | None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to do."""
+        return not self.removals and (self.vault is None or self.vault.is_empty)
+
+    def bytes_of(self, node: str) -> int:
+        """What is freed of a node's disk at most: layers that a remaining image shares stay."""
+        return sum(item.image.size_bytes or 0 for item in self.removals if item.node == node)
+
+
+def gc_plan(stock: Stock) -> GcPlan:
+    """What may go of what is there."""
+    spare = tuple(item for item in stock.holdings if item.standing is Standing.SPARE)
+    stays = tuple(item for item in stock.holdings if item.standing is not Standing.SPARE)
+    return GcPlan(SCHEMA, stock.fleet, spare, stays, stock.unknown, _vault_plan(stock, stays))
+
+
+def _vault_plan(stock: Stock, stays: Iterable[Holding]) -> VaultPlan | None:
+    vault = stock.vault
+    if vault is None:
+        return None
+    if vault.protected_by:
+        return VaultPlan(vault.path, note=f"protected: images.protect: {vault.protected_by}")
+    parts = tuple(item for item in vault.parts if vault.seen_s - item.changed_s > PART_S)
+    released, note = _released(stock, stays, vault.roots.get(stock.fleet, ()))
+    tops = {top for owner, tops in vault.roots.items() for top in tops if owner != stock.fleet or top not in released}
+    reached = _reached(tops, vault.below or {})
+    damaged = sorted(reached & set(vault.damaged))
+    if damaged:
+        note = f"{damaged[0][:19]} is damaged: what it refers to is not known, so no blob is removed"
+        return VaultPlan(vault.path, parts=parts, note=note)
+    old = (item for item in vault.blobs if vault.seen_s - item.changed_s > TRANSFER_S)
+    return VaultPlan(vault.path, released, tuple(item for item in old if item.digest not in reached), parts, note)
+
+
+def _released(stock: Stock, stays: Iterable[Holding], tops: Iterable[str]) -> tuple[tuple[str, ...], str]:
+    """The images that this fleet needs no more; and why not, when that cannot be said."""
+    needed = {item.pin.digest for item in stock.rules.wanted}
+    needed |= {digest for item in stays if item.standing is not Standing.FOREIGN for digest in item.image.digests}
+    free = tuple(sorted(top for top in tops if top not in needed))
+    if free and stock.unknown:
+        names = ", ".join(item.node for item in stock.unknown)
+        return (), f"what {names} may need of it is not known, so its images stay"
+    return free, ""
+
+
+def _reached(tops: Iterable[str], below: Mapping[str, tuple[str, ...]]) -> set[str]:
+    """Everything that can be got to from these digests, themselves too."""
+    found: set[str] = set()
+    open_ends = [*tops]
+    while open_ends:
+        digest = open_ends.pop()
+        if digest not in found:
+            found.add(digest)
+            open_ends += below.get(digest, ())
+    return found
