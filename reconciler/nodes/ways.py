@@ -1,0 +1,89 @@
+"""Ways for an image to a node: a port of the node's loopback that leads to whoever has the bytes, kept open.
+
+A way that breaks is opened again on the same port: dockerd tries again for 50 s on the classic store, and would throw
+away all it has when nobody answers by then.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import chain, repeat
+
+from reconciler.nodes.errors import ErrorKind, NodeError
+from reconciler.nodes.loopback import insist_on_loopback
+from reconciler.nodes.openssh import Child, Forward, OpenSsh
+
+PAUSES_S = (0.2, 0.4, 0.8, 1.5, 3.0)
+"""Before a broken way is tried again: the first time, the second, and from the fifth on the last one."""
+
+LISTEN_TRIES = 6
+LISTEN_PAUSE_S = 0.5
+
+Open = Callable[[], Awaitable[Child]]
+"""Opens a way, and says so when it stands. Asked again whenever it broke."""
+
+
+def star(ssh: OpenSsh, listen_port: int, server_port: int) -> contextlib.AbstractAsyncContextManager[None]:
+    """`127.0.0.1:listen_port` of the node leads to `127.0.0.1:server_port` of the controller inside the block.
+
+    Raises `NodeError` when it cannot be had: CONFLICT (the port is taken, or forwarding forbidden), DENIED (sshd would
+    offer it to the network), `NodeUnknownError` (no way in).
+    """
+    return kept(lambda: straight(ssh, listen_port, server_port))
+
+
+@asynccontextmanager
+async def kept(open_way: Open) -> AsyncIterator[None]:
+    """The way stands inside the block. Only the first opening may fail; later ones are tried until the block ends."""
+    way = _Way(open_way, await at_last(open_way))
+    keeper = asyncio.create_task(way.keep())
+    try:
+        yield
+    finally:
+        keeper.cancel()
+        await asyncio.shield(way.child.close())
+
+
+@dataclass
+class _Way:
+    open: Open
+    child: Child
+
+    async def keep(self) -> None:
+        """Open it again whenever it breaks."""
+        while True:
+            await self.child.ended()
+            await self.child.close()
+            self.child = await self._again()
+
+    async def _again(self) -> Child:
+        for pause_s in chain(PAUSES_S, repeat(PAUSES_S[-1])):
+            await asyncio.sleep(pause_s)
+            with contextlib.suppress(NodeError):
+                return await self.open()
+        raise AssertionError
+
+
+async def straight(ssh: OpenSsh, listen_port: int, server_port: int) -> Child:
+    """The way from the controller itself, checked to be on loopback alone."""
+    child = await ssh.open(Forward(listen_port, server_port))
+    try:
+        insist_on_loopback(ssh.target, listen_port, child.listeners)
+    except NodeError:
+        await child.close()
+        raise
+    return child
+
+
+async def at_last(open_way: Open) -> Child:
+    """A port given back a moment ago may still be held by the sshd of a connection that ended: tried for a while."""
+    for _ in range(LISTEN_TRIES - 1):
+        try:
+            return await open_way()
+        except NodeError as error:
+            if error.kind is not ErrorKind.CONFLICT:
+                raise
+        await asyncio.sleep(LISTEN_PAUSE_S)
+    return await open_way()
