@@ -14,7 +14,8 @@ from reconciler.core.canonical import fingerprint, plain
 class ImagePin:
     """An image by content: `repository@sha256:...`, or the bare id of a local build.
 
-    `digest` is the manifest or index digest for kind "digest", and the local image id for kind "id".
+    `digest` is the manifest or index digest for kind "digest", and the local image id for kind "id". `configs`: the
+    config digests of its platforms, where they are known (`core/lock.py`): the classic store's ids of the same content.
     """
 
     reference: str
@@ -22,6 +23,7 @@ class ImagePin:
     kind: Literal["digest", "id"]
     registry: str | None = None
     repository: str | None = None
+    configs: tuple[str, ...] = ()
 
     @property
     def short(self) -> str:

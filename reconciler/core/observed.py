@@ -10,6 +10,7 @@ from typing import Literal
 
 from reconciler.core.canonical import fingerprint
 from reconciler.core.desired import EnvValue, ImagePin, Mount
+from reconciler.core.lock import LockedImage
 
 RUNNING_STATES = frozenset({"running", "paused", "restarting"})
 """States in which a container holds memory, GPUs and ports (or will again without anybody's doing)."""
@@ -135,20 +136,33 @@ class LocalImage:
     `id` is what a container can be created from on this node (the config digest in the classic store, the manifest or
     index digest in the containerd store), so it is never compared between nodes. `digests` are the manifest or index
     digests it is known by, under any repository name. `usable` is False for an image that is listed but whose content
-    for this node's platform is not there (the containerd store lists such).
+    for this node's platform is not there (the containerd store lists such). `complete`: every compressed blob is there,
+    too, so that other nodes could be served from it; only the containerd store keeps them.
+
+    Told by `Images.inventory` only: `diff_ids` (its layers' content, from the base upwards), `size_bytes` (unpacked) and
+    `tagged_at` (when it was last given a name, RFC 3339).
     """
 
     id: str
     digests: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     usable: bool = True
+    complete: bool = False
+    diff_ids: tuple[str, ...] = ()
+    size_bytes: int | None = None
+    tagged_at: str = ""
+
+    def holds(self, pin: ImagePin) -> bool:
+        """Whether it is this content, under whatever name, and can run."""
+        return self.usable and (self.id == pin.digest or pin.digest in self.digests or self.id in pin.configs)
 
 
 @dataclass(frozen=True)
 class NodeFacts:
     """Everything read from one node, in one go. Sizes in bytes.
 
-    `missing_paths`: of the paths that were looked for, those that are certainly not there.
+    `missing_paths`: of the paths that were looked for, those that are certainly not there. `has_python`: a `python3` is
+    on the login's PATH, so that the node can pass images on.
     """
 
     node: str
@@ -165,13 +179,11 @@ class NodeFacts:
     listeners: tuple[Listener, ...] = ()
     gpus: tuple[Gpu, ...] = ()
     missing_paths: tuple[str, ...] = ()
+    has_python: bool = False
 
     def image_for(self, pin: ImagePin) -> LocalImage | None:
         """The usable local image whose content is `pin`, under whatever name; None when there is none."""
-        for image in self.images:
-            if image.usable and (image.id == pin.digest or pin.digest in image.digests):
-                return image
-        return None
+        return next((image for image in self.images if image.holds(pin)), None)
 
     def runs(self, fingerprint: str) -> bool:
         """Whether a container of ours with this fingerprint runs."""
@@ -191,10 +203,16 @@ def facts_digest(facts: NodeFacts) -> str:
 
 @dataclass(frozen=True)
 class SourceImage:
-    """What an image source (a registry) says of a pinned image. `bytes_by_platform`: compressed sizes."""
+    """What the sources say of a pinned image. `bytes_by_platform`: compressed sizes.
+
+    `image`: its content down to the layers, where it is known. `origin`: where its bytes would come from, for people
+    ("vault", "https://ghcr.io", "node dgx1").
+    """
 
     digest: str
     bytes_by_platform: tuple[tuple[str, int], ...]
+    image: LockedImage | None = None
+    origin: str = ""
 
     @property
     def platforms(self) -> tuple[str, ...]:

@@ -59,7 +59,9 @@ class Step:
     """One effect on one address.
 
     `container_id` and `states` are what must hold on the node right before the effect; None or empty means nothing is
-    assumed. `target` is a container's name, an image reference or a gang's address.
+    assumed. `target` is a container's name, an image reference or a gang's address. Of a pull: `estimate_bytes` are the
+    compressed bytes that this node lacks, and `seed` is the node of the same cluster that passes them on (None: each
+    node gets them from the controller).
     """
 
     id: str
@@ -76,6 +78,7 @@ class Step:
     states: tuple[str, ...] = ()
     grace_s: float | None = None
     estimate_bytes: int | None = None
+    seed: str | None = None
 
 
 @dataclass(frozen=True)

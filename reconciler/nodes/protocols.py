@@ -11,6 +11,7 @@ from typing import Protocol
 
 from reconciler.core.desired import ContainerSpec, ImagePin
 from reconciler.core.observed import Container, LocalImage, NodeFacts, Source
+from reconciler.core.transfer import Relay
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,21 @@ class Images(Protocol):
         """The usable local image with this content, or None."""
         ...
 
-    async def stage(self, pin: ImagePin, platform: str, on_progress: OnProgress) -> LocalImage:
-        """Make the image present and usable, verified by content; the local image. No effect when it is."""
+    async def stage(
+        self, pin: ImagePin, platform: str, on_progress: OnProgress, relay: Relay | None = None
+    ) -> LocalImage:
+        """Make the image present and usable, verified by content; the local image. No effect when it is.
+
+        `relay`: who passes the bytes on, this node or a neighbour; where that cannot be, they come from the controller.
+        """
+        ...
+
+    async def inventory(self) -> tuple[LocalImage, ...]:
+        """All images with their layers, sizes and times. Changes nothing."""
+        ...
+
+    async def remove(self, image: LocalImage) -> None:
+        """Take away the image with all its names. Raises `NodeError` of kind CONFLICT while a container uses it."""
         ...
 
 

@@ -5,6 +5,7 @@ from functools import partial
 
 from reconciler.core.desired import ContainerSpec, ImagePin
 from reconciler.core.observed import Container, LocalImage, NodeFacts
+from reconciler.core.transfer import Relay
 from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.nodes.protocols import HttpReply, OnProgress, Progress
 from reconciler.testing import answers
@@ -97,7 +98,9 @@ class SimImages:
         """The usable local image with this content, or None."""
         return await self._line.ask("present", pin.reference, lambda: self._line.node.facts().image_for(pin))
 
-    async def stage(self, pin: ImagePin, platform: str, on_progress: OnProgress) -> LocalImage:
+    async def stage(
+        self, pin: ImagePin, platform: str, on_progress: OnProgress, relay: Relay | None = None
+    ) -> LocalImage:
         """Bring the image; no effect when it is there."""
 
         async def stage() -> LocalImage:
@@ -105,6 +108,15 @@ class SimImages:
             return found or await self._pull(pin, platform, on_progress)
 
         return await self._line.call("stage", pin.reference, stage, None)
+
+    async def inventory(self) -> tuple[LocalImage, ...]:
+        """All images with their layers, sizes and times."""
+        return await self._line.ask("inventory", "", lambda: self._line.node.facts().images)
+
+    async def remove(self, image: LocalImage) -> None:
+        """Take away the image with all its names."""
+        node = self._line.node
+        await self._line.ask("remove-image", image.id, lambda: node.remove_local(image.id))
 
     async def _pull(self, pin: ImagePin, platform: str, on_progress: OnProgress) -> LocalImage:
         node = self._line.node

@@ -22,11 +22,13 @@ Operation = Literal[
     "follow",
     "present",
     "stage",
+    "inventory",
+    "remove-image",
     "http",
     "accepts",
     "describe",
 ]
-MUTATING = frozenset({"create", "start", "stop", "rename", "remove", "stage"})
+MUTATING = frozenset({"create", "start", "stop", "rename", "remove", "stage", "remove-image"})
 
 Mode = Literal["fail", "lose-reply", "hang", "action"]
 Action = Callable[["SimulatedFleet"], None]

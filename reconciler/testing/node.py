@@ -169,6 +169,14 @@ class SimNode:
         self._world.sync()
         self._images.pop(digest, None)
 
+    def remove_local(self, image_id: str) -> None:
+        """What `docker rmi` does. Raises `NodeError` CONFLICT while a container uses the image."""
+        for item in self.runtime.containers.values():
+            if item.image_id == image_id:
+                text = f"conflict: unable to remove {image_id}: container {item.id} is using it"
+                raise NodeError(ErrorKind.CONFLICT, text)
+        self._images = {digest: image for digest, image in self._images.items() if image.id != image_id}
+
     def create(
         self, name: str, spec: ContainerSpec, image_id: str, labels: Mapping[str, str], secrets: Mapping[str, str]
     ) -> str:
