@@ -1,7 +1,8 @@
 """What of the images may go, on the nodes and in the controller's vault: the plan of `fleet images gc`."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from reconciler.core.observed import Unknown
 from reconciler.core.retention import Holding, Rules, Standing
@@ -56,6 +57,11 @@ class Stock:
     holdings: tuple[Holding, ...]
     unknown: tuple[Unknown, ...]
     vault: VaultFacts | None = None
+
+    def on(self, node: str) -> "Stock":
+        """The same, of one node alone."""
+        holdings = tuple(item for item in self.holdings if item.node == node)
+        return replace(self, holdings=holdings, unknown=tuple(item for item in self.unknown if item.node == node))
 
 
 @dataclass(frozen=True)
@@ -146,3 +152,40 @@ def _reached(tops: Iterable[str], below: Mapping[str, tuple[str, ...]]) -> set[s
             found.add(digest)
             open_ends += below.get(digest, ())
     return found
+
+
+# what came of it
+
+
+class Ending(StrEnum):
+    """How one removal ended. Values are stable: they are in JSON outputs."""
+
+    REMOVED = "removed"
+    GONE = "gone"  # somebody else was faster
+    LEFT = "left"  # since the plan, something speaks for it
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Removed:
+    """What came of one removal. `where` is a node, or "vault"."""
+
+    where: str
+    what: str
+    ending: Ending
+    detail: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What came of a plan. `freed_bytes`: by node, and "vault"; None where the disk does not tell."""
+
+    removals: tuple[Removed, ...]
+    freed_bytes: Mapping[str, int | None]
+    unknown: tuple[Unknown, ...] = ()
+
+    @property
+    def failed(self) -> tuple[Removed, ...]:
+        """What could not be removed."""
+        return tuple(item for item in self.removals if item.ending is Ending.FAILED)
