@@ -4,10 +4,26 @@ All of it follows from the top digest by hashing (OCI image spec: index -> manif
 has the bytes can check it. What is told of a node's image is compared with this, never with Docker's `Id` alone.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from reconciler.core.desired import ImagePin
+from reconciler.core.desired import Desired, ImagePin
+
+PUBLISHED = "fleet.invalid"
+"""The registry in the names of images that exist in vaults only, put there by `fleet pin --publish`.
+
+RFC 2606 promises that no host is ever called so: nobody can be asked for them by mistake, and nobody can answer.
+"""
+
+
+class LockError(Exception):
+    """The lock cannot be used, or says something else than the spec. `hint` is what a person can do."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
 
 
 @dataclass(frozen=True)
@@ -49,13 +65,16 @@ class LockedPlatform:
 class LockedImage:
     """One pinned image. `name` is the reference without its digest ("ghcr.io/owner/name:tag"); empty for a local build.
 
-    `digest`: the index or manifest digest (kind "digest"), or the config digest of a local build (kind "id").
+    `digest`: the index or manifest digest (kind "digest"), or the image id of a local build (kind "id"), of whose one
+    platform only the diff ids are known, and the config digest where that is the id. `size_bytes`: of the document of
+    that digest, 0 where it is not known.
     """
 
     name: str
     digest: str
     kind: Literal["digest", "id"]
     platforms: tuple[LockedPlatform, ...]
+    size_bytes: int = 0
 
     def platform(self, name: str) -> LockedPlatform | None:
         """The image for one platform, None when it is not built for it."""
@@ -75,8 +94,37 @@ class Lock:
     def pinned(self, pin: ImagePin) -> ImagePin:
         """The pin with the config digests of its platforms, by which the classic store knows the same content."""
         image = self.find(pin.digest)
-        return pin if image is None else replace(pin, configs=tuple(item.config for item in image.platforms))
+        known = () if image is None else tuple(item.config for item in image.platforms if item.config)
+        return replace(pin, configs=known) if known else pin
 
 
 NO_LOCK = Lock()
 """Nothing is locked: what an image is made of is asked when it is needed."""
+
+
+def contradictions(lock: Lock, pins: Iterable[ImagePin]) -> tuple[str, ...]:
+    """A sentence for each pin whose name is locked, but never with the pin's digest. No entry at all is no fault."""
+    locked: dict[str, list[str]] = {}
+    for image in lock.images:
+        if image.name:
+            locked.setdefault(image.name, []).append(image.digest)
+    wanted = {pin.reference: pin for pin in pins if pin.kind == "digest"}
+    return tuple(
+        f"fleet.lock has {name} at {', '.join(locked[name])}, but the spec pins {pin.digest}"
+        for reference, pin in sorted(wanted.items())
+        if (name := name_of(reference)) in locked and pin.digest not in locked[name]
+    )
+
+
+def name_of(reference: str) -> str:
+    """A reference as it is written, without its digest: the name under which it is locked."""
+    return reference.rpartition("@")[0]
+
+
+def insist_on_agreement(lock: Lock, desired: Desired) -> None:
+    """Raises `LockError` when the lock contradicts an image of the spec."""
+    pins = [rank.container.image for gang in desired.gangs for rank in gang.ranks]
+    found = contradictions(lock, pins)
+    if found:
+        hint = "if the spec is right, `fleet pin LANE` locks what it pins now; else put the locked digest into the spec"
+        raise LockError("; ".join(found), hint)
