@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from reconciler.nodes.docker_engine import CALL_S, DockerEngine, refusal
 from reconciler.nodes.sockets import SocketPaths
-from reconciler.nodes.threads import in_thread
+from reconciler.threads import in_thread
 
 if TYPE_CHECKING:
     import asyncssh

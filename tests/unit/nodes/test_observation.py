@@ -11,7 +11,7 @@ from reconciler.core.observed import NodeFacts, Unknown, UnknownKind
 from reconciler.nodes.errors import ErrorKind, NodeError, NodeUnknownError
 from reconciler.nodes.observation import observe_all
 from reconciler.nodes.protocols import Fleet
-from reconciler.nodes.threads import in_thread
+from reconciler.threads import in_thread
 
 
 class Scripted:
