@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import IO, TypeVar
 
 from reconciler.core.observed import Listener, Unknown, UnknownKind
 from reconciler.nodes import facts, loopback, ssh_config
@@ -25,6 +25,7 @@ from reconciler.nodes.sockets import SocketPaths
 from reconciler.nodes.targets import SshTarget, silence_hint, silent
 
 S = TypeVar("S")
+Pipe = int | IO[bytes]
 
 OPEN_S = 40.0
 """Deadline until a child is ready: a handshake, through a jump host maybe, on a busy link."""
@@ -112,6 +113,13 @@ class Child:
         await self.close()
         return failure(self.target, self.forwards, list(self.errors))
 
+    async def words(self) -> str:
+        """What it said on stderr, at last. For a child that has ended."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(END_S):
+                await asyncio.shield(self._listening)
+        return "\n".join(self.errors)
+
     async def close(self) -> None:
         """End it: asked first, then made to. No effect when it has ended."""
         try:
@@ -166,21 +174,29 @@ class OpenSsh:
         remote = (word for item in forwards for word in ("-R", f"127.0.0.1:{item.listen_port}:127.0.0.1:{item.port}"))
         return ["ssh", "-F", str(self._config()), "-T", *remote, ssh_config.NODE, command]
 
-    async def open(self, *forwards: Forward, script: str = HOLD, deadline_s: float = OPEN_S) -> Child:
+    async def start(
+        self, command: str, *forwards: Forward, stdin: Pipe = subprocess.PIPE, stdout: Pipe = subprocess.PIPE
+    ) -> Child:
+        """A child just started, of which nothing is known yet. Raises `NodeError` when there is no way to start it."""
+        process = await asyncio.create_subprocess_exec(
+            *self.argv(command, *forwards),
+            stdin=stdin,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            limit=LONGEST_LINE,
+            start_new_session=True,
+        )
+        return Child(self.target, process, forwards)
+
+    async def open(
+        self, *forwards: Forward, script: str = HOLD, arguments: Sequence[str] = (), deadline_s: float = OPEN_S
+    ) -> Child:
         """A child that is ready: its forwards stand, and `script` begins, with the child's stdin and stdout.
 
         Raises `NodeError`: of kind CONFLICT when a port is taken or forwarding is not allowed, `NodeUnknownError` when
         there is no way in.
         """
-        process = await asyncio.create_subprocess_exec(
-            *self.argv(login_command(_READY + script), *forwards),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            limit=LONGEST_LINE,
-            start_new_session=True,
-        )
-        child = Child(self.target, process, forwards)
+        child = await self.start(login_command(_READY + script, *arguments), *forwards)
         try:
             async with asyncio.timeout(deadline_s):
                 await child.become_ready()
@@ -193,13 +209,15 @@ class OpenSsh:
         return child
 
     @asynccontextmanager
-    async def spawn(self, *forwards: Forward, script: str = HOLD, deadline_s: float = OPEN_S) -> AsyncIterator[Child]:
+    async def spawn(
+        self, *forwards: Forward, script: str = HOLD, arguments: Sequence[str] = (), deadline_s: float = OPEN_S
+    ) -> AsyncIterator[Child]:
         """As `open`, for a block: the child ends with it."""
-        child = await self.open(*forwards, script=script, deadline_s=deadline_s)
+        child = await self.open(*forwards, script=script, arguments=arguments, deadline_s=deadline_s)
         try:
             yield child
         finally:
-            await child.close()
+            await asyncio.shield(child.close())
 
     def close(self) -> None:
         """Remove the generated files. Children that run have read theirs."""
