@@ -62,7 +62,7 @@ async def carry_out(fleet: "Fleet", made: "Plan", *, yes: bool, as_json: bool, c
         if as_json:
             say_json({"exit": int(plan_exit(made, changes_count=False)), "plan": made, "result": None})
         return plan_exit(made, changes_count=False)
-    if not yes and not await _agreed():
+    if not yes and not await agreed():
         if as_json:
             warn("nothing was changed")
         else:
@@ -74,7 +74,7 @@ async def carry_out(fleet: "Fleet", made: "Plan", *, yes: bool, as_json: bool, c
     return applied.exit
 
 
-async def _agreed() -> bool:
+async def agreed() -> bool:
     """Ask on a terminal; without one nobody can answer."""
     if not sys.stdin.isatty():
         warn("nobody to ask: say --yes to apply without a question")

@@ -1,0 +1,260 @@
+"""The stock of images: what is on the nodes and in the controller's vault, and the removal of what nobody needs.
+
+found = await stock(fleet, await fleet.observe())
+done = await collect(fleet, gc_plan(found))
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import specs
+from reconciler.core.desired import ImagePin
+from reconciler.core.garbage import (
+    Blob,
+    Collected,
+    Ending,
+    GcPlan,
+    Removed,
+    Stock,
+    VaultFacts,
+    VaultPlan,
+    gc_plan,
+)
+from reconciler.core.lock import Lock
+from reconciler.core.observed import LocalImage, NodeFacts, Observed, Unknown
+from reconciler.core.retention import Holding, Rules, Standing, Wanted, judged
+from reconciler.fleet import OBSERVE_S, Fleet
+from reconciler.images import lockfile
+from reconciler.images.documents import descriptor, parsed
+from reconciler.images.errors import SupplyError, SupplyErrorKind
+from reconciler.images.vault import Vault, default_vault
+from reconciler.nodes.errors import ErrorKind, NodeError
+from reconciler.nodes.observation import with_inventory
+from reconciler.nodes.protocols import Node
+
+VAULT = "vault"
+"""Stands where a node's name would."""
+
+OnRemoved = Callable[[Removed], None]
+
+
+async def stock(fleet: Fleet, observed: Observed, deadline_s: float = OBSERVE_S) -> Stock:
+    """The images of all nodes that were read, asked for all at once, and the vault. Changes nothing.
+
+    A node that does not tell its images within `deadline_s` is unknown. Raises `SupplyError` when the vault is there
+    and cannot be read.
+    """
+    rules = rules_of(fleet.spec, lockfile.read(fleet.spec.root))
+    states, vault = await asyncio.gather(
+        with_inventory(fleet.nodes, observed.nodes, _known(observed), deadline_s),
+        asyncio.to_thread(_look, vault_path(fleet.spec), rules.protect),
+    )
+    told = {**observed.nodes, **states}
+    holdings = [judged(name, facts.images, facts.containers, rules) for name, facts in _read(told.items())]
+    unknown = tuple(told[name] for name in sorted(told) if isinstance(told[name], Unknown))
+    return Stock(fleet.desired.fleet, rules, tuple(item for found in holdings for item in found), unknown, vault)
+
+
+async def collect(fleet: Fleet, plan: GcPlan, on_removed: OnRemoved = lambda removed: None) -> Collected:
+    """Remove what the plan says, each after another look: what somebody needs since then is left.
+
+    A failure is told with its place, and the rest goes on. Nothing is forced.
+    """
+    rules = rules_of(fleet.spec, lockfile.read(fleet.spec.root))
+    by_node: dict[str, list[Holding]] = {}
+    for item in plan.removals:
+        by_node.setdefault(item.node, []).append(item)
+    sweeps = [_Sweep(fleet, rules, node, items, on_removed) for node, items in sorted(by_node.items())]
+    await asyncio.gather(*(sweep.run() for sweep in sweeps))
+    removals = [item for sweep in sweeps for item in sweep.removals]
+    freed = {sweep.node: sweep.freed_bytes for sweep in sweeps}
+    if plan.vault is not None and not plan.vault.is_empty:
+        removed, freed[VAULT] = await asyncio.to_thread(_sweep_vault, plan, rules, vault_path(fleet.spec))
+        on_removed(removed)
+        removals.append(removed)
+    return Collected(tuple(removals), freed, tuple(sweep.unknown for sweep in sweeps if sweep.unknown is not None))
+
+
+def rules_of(spec: specs.Spec, lock: Lock) -> Rules:
+    """What the spec says of keeping images: those of all its lanes, placed or not, and its settings."""
+    lanes: dict[ImagePin, list[str]] = {}
+    for name, lane in sorted(spec.lanes.items()):
+        lanes.setdefault(lock.pinned(_pin(lane.image)), []).append(name)
+    wanted = tuple(Wanted(pin, tuple(names)) for pin, names in lanes.items())
+    return Rules(wanted, spec.images.retain, spec.images.protect)
+
+
+def vault_path(spec: specs.Spec) -> Path:
+    """Where the vault of this spec is, or would be."""
+    return spec.images.vault or default_vault()
+
+
+def _pin(image: specs.ImageRef) -> ImagePin:
+    return ImagePin(image.text, image.digest, image.kind, image.registry or None, image.repository or None)
+
+
+def _known(observed: Observed) -> list[str]:
+    return [name for name, _ in _read(observed.nodes.items())]
+
+
+def _read(states: Iterable[tuple[str, NodeFacts | Unknown]]) -> Iterator[tuple[str, NodeFacts]]:
+    return ((name, facts) for name, facts in sorted(states) if isinstance(facts, NodeFacts))
+
+
+class _Sweep:
+    """The removals of one node, one after the other."""
+
+    def __init__(self, fleet: Fleet, rules: Rules, node: str, items: Iterable[Holding], on_removed: OnRemoved) -> None:
+        self.node = node
+        self.removals: list[Removed] = []
+        self.freed_bytes: int | None = None
+        self.unknown: Unknown | None = None
+        self._fleet, self._rules, self._items, self._on_removed = fleet, rules, items, on_removed
+
+    async def run(self) -> None:
+        """Remove all; a node that cannot be reached, or goes away in the middle, is left as it is."""
+        try:
+            session = await self._fleet.nodes.connect(self.node, OBSERVE_S)
+            before = (await session.observer.observe()).disk_free_bytes
+            for item in self._items:
+                self._tell(await self._remove(session, item))
+            after = (await session.observer.observe()).disk_free_bytes
+        except NodeError as error:
+            self.unknown = error.as_unknown(self.node)
+            return
+        if before is not None and after is not None:
+            self.freed_bytes = max(after - before, 0)
+
+    async def _remove(self, session: Node, item: Holding) -> Removed:
+        """Look again, then remove. Raises `NodeError` when the connection was lost."""
+        told = partial(Removed, self.node, item.name)
+        now = await self._judged_now(session, item.image)
+        if now is None:
+            return told(Ending.GONE)
+        if now.standing is not Standing.SPARE:
+            return told(Ending.LEFT, f"it is {now.standing} now: {now.reason}")
+        try:
+            await session.images.remove(now.image)
+        except NodeError as error:
+            if error.is_transport:
+                raise
+            ending = Ending.LEFT if error.kind is ErrorKind.CONFLICT else Ending.FAILED
+            return told(ending, error.message, error.hint)
+        return told(Ending.REMOVED)
+
+    async def _judged_now(self, session: Node, image: LocalImage) -> Holding | None:
+        facts = await session.observer.observe()
+        images = await session.images.inventory()
+        found = judged(self.node, images, facts.containers, self._rules)
+        return next((item for item in found if item.image.id == image.id), None)
+
+    def _tell(self, removed: Removed) -> None:
+        self.removals.append(removed)
+        self._on_removed(removed)
+
+
+# the vault
+
+
+def _look(path: Path, protect: tuple[str, ...]) -> VaultFacts | None:
+    """The vault as it is; None when there is none."""
+    if not path.is_dir():
+        return None
+    vault = Vault(path)
+    roots = {owner: tuple(tops) for owner, tops in vault.roots().items()}
+    below, damaged = _references(vault, (top for tops in roots.values() for top in tops))
+    return VaultFacts(
+        path=str(path),
+        seen_s=time.time(),
+        roots=roots,
+        blobs=tuple(Blob(*told) for told in vault.digests()),
+        parts=tuple(_parts(path)),
+        below=below,
+        damaged=damaged,
+        protected_by=_protected_by(path, protect),
+    )
+
+
+def _parts(path: Path) -> Iterator[Blob]:
+    for part in sorted(path.rglob("*.part")):
+        try:
+            told = part.stat()
+        except FileNotFoundError:  # it is whole now
+            continue
+        yield Blob(str(part.relative_to(path)), told.st_size, told.st_mtime)
+
+
+def _references(vault: Vault, tops: Iterable[str]) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
+    """What each index and manifest refers to, and which of them are damaged. What is not there refers to nothing."""
+    below: dict[str, tuple[str, ...]] = {}
+    damaged: set[str] = set()
+    open_ends = [*tops]
+    while open_ends:
+        digest = open_ends.pop()
+        if digest in below or digest in damaged:
+            continue
+        try:
+            documents, blobs = _named_in(vault.read(digest), digest)
+        except SupplyError as error:
+            if error.kind is not SupplyErrorKind.NOT_FOUND:
+                damaged.add(digest)
+            continue
+        below[digest] = documents + blobs
+        open_ends += documents
+    return below, tuple(sorted(damaged))
+
+
+def _named_in(data: bytes, digest: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The manifests an index names, and the config and the layers a manifest names. Raises `SupplyError`."""
+    told = parsed(data, digest)
+    manifests, layers = (told[key] if isinstance(told.get(key), list) else [] for key in ("manifests", "layers"))
+    parts = [*layers, *([told["config"]] if told.get("config") else [])]
+    return tuple(descriptor(item, digest)[0] for item in manifests), tuple(
+        descriptor(item, digest)[0] for item in parts
+    )
+
+
+def _protected_by(vault: Path, protect: Iterable[str]) -> str:
+    """The path of `protect` that the vault is below, or that is in it; "" when there is none."""
+    own = {vault.absolute(), vault.resolve()}
+    for entry in (item for item in protect if item.startswith("/")):
+        places = {Path(entry), Path(entry).resolve()}
+        if any(a.is_relative_to(b) or b.is_relative_to(a) for a in own for b in places):
+            return entry
+    return ""
+
+
+def _sweep_vault(plan: GcPlan, rules: Rules, path: Path) -> tuple[Removed, int]:
+    """Remove what the plan says and a fresh look still says; with the bytes that were freed."""
+    freed = 0
+    try:
+        fresh = gc_plan(Stock(plan.fleet, rules, plan.stays, plan.unknown, _look(path, rules.protect))).vault
+        if plan.vault is None or fresh is None:
+            return Removed(VAULT, str(path), Ending.GONE), freed
+        due, vault = _both(plan.vault, fresh), Vault(path)
+        for top in due.released:
+            vault.release(plan.fleet, top)
+        for blob in due.blobs:
+            vault.remove(blob.digest)
+            freed += blob.size_bytes
+        for part in due.parts:
+            (path / part.digest).unlink(missing_ok=True)
+            freed += part.size_bytes
+    except (SupplyError, OSError) as error:
+        return Removed(VAULT, str(path), Ending.FAILED, str(error), getattr(error, "hint", "")), freed
+    return Removed(VAULT, str(path), Ending.REMOVED), freed
+
+
+def _both(planned: VaultPlan, fresh: VaultPlan) -> VaultPlan:
+    """What both say. A blob that was planned and is needed again since is left."""
+    names = {item.digest for item in (*planned.blobs, *planned.parts)}
+    return replace(
+        fresh,
+        released=tuple(top for top in fresh.released if top in planned.released),
+        blobs=tuple(item for item in fresh.blobs if item.digest in names),
+        parts=tuple(item for item in fresh.parts if item.digest in names),
+    )
