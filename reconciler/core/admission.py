@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 from reconciler.core.classify import GangView, RankView
 from reconciler.core.desired import Desired, NodeDeclaration
+from reconciler.core.figures import size
 from reconciler.core.identity import proved_name, unproved_name
 from reconciler.core.observed import Container, Listener, NodeFacts, Observed, SourceImage, SourceMissing
 from reconciler.core.plan import Refusal
+from reconciler.core.staging import Staging, Want
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class Case:
     desired: Desired
     observed: Observed
     view: GangView
+    staging: Staging
 
     def declared(self, node: str) -> NodeDeclaration:
         """What the spec says of the node."""
@@ -76,20 +79,22 @@ def _image_exists(case: Case, rank: RankView) -> Iterator[Refusal]:
 
 
 def _disk(case: Case, rank: RankView) -> Iterator[Refusal]:
-    pin = rank.rank.container.image
-    source = case.observed.sources.get(pin.digest)
-    free = rank.facts.disk_free_bytes
-    if not isinstance(source, SourceImage) or free is None or rank.facts.image_for(pin) is not None:
-        return
-    missing = dict(source.bytes_by_platform).get(rank.facts.platform, 0)
-    if missing > free:
-        yield case.refuse(
-            "disk",
-            rank,
-            f"{rank.rank.node} has {free / 2**30:.1f} GiB free, image {pin.short} needs at least "
-            f"{missing / 2**30:.1f} GiB",
-            f"free space below {rank.facts.docker_root} on {rank.rank.node}",
-        )
+    """What the node gets for other lanes counts, too: images come side by side."""
+    node, free = rank.rank.node, rank.facts.disk_free_bytes
+    coming = case.staging.on(node)
+    need = case.staging.peak_bytes(node)
+    if free is not None and need > free and any(want.pin == rank.rank.container.image for want in coming):
+        what = " and ".join(_taking(want) for want in coming)
+        summary = f"{node} has {size(free)} free, and needs {size(need)} for {what}"
+        yield case.refuse("disk", rank, summary, f"free space below {rank.facts.docker_root} on {node}")
+
+
+def _taking(want: Want) -> str:
+    """ "image x@sha256:c977a2d2 (14.2 GiB to fetch, 29.8 GiB unpacked)"."""
+    figures = (
+        f"{size(want.bytes)} to fetch, {size(want.unpacked_bytes)} unpacked" if want.missing else "of unknown size"
+    )
+    return f"image {want.pin.short} ({figures})"
 
 
 def _memory(case: Case, rank: RankView) -> Iterator[Refusal]:
@@ -216,6 +221,9 @@ CHECKS: tuple[Check, ...] = (
     _port,
     _name,
 )
+
+IMAGE_CHECKS: tuple[Check, ...] = (_platform, _image_exists, _image_platform, _disk)
+"""For a gang whose image is brought, and nothing else."""
 
 PROOF_CHECKS: tuple[Check, ...] = (_name,)
 """For a gang that runs as wanted and has only to be proved."""

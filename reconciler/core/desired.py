@@ -172,6 +172,18 @@ class NodeDeclaration:
 
 
 @dataclass(frozen=True)
+class TransferSettings:
+    """How fast images move, for choices and estimates, and whether a node may pass them on to its neighbours.
+
+    Bytes a second: what the controller can send, and what a node unpacks (counted uncompressed).
+    """
+
+    uplink_bytes_s: int = 110 * 2**20
+    unpack_bytes_s: int = 170 * 2**20
+    relay: bool = True
+
+
+@dataclass(frozen=True)
 class Desired:
     """The whole wanted state of one fleet. `taken_down`: gangs that the spec places and a person wants gone."""
 
@@ -180,6 +192,7 @@ class Desired:
     nodes: tuple[NodeDeclaration, ...]
     gangs: tuple[Gang, ...]
     taken_down: tuple[str, ...] = ()
+    transfer: TransferSettings = TransferSettings()
 
     def without(self, lanes: frozenset[str]) -> "Desired":
         """The same fleet with these lanes placed nowhere."""

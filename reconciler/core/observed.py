@@ -139,8 +139,8 @@ class LocalImage:
     for this node's platform is not there (the containerd store lists such). `complete`: every compressed blob is there,
     too, so that other nodes could be served from it; only the containerd store keeps them.
 
-    Told by `Images.inventory` only: `diff_ids` (its layers' content, from the base upwards), `size_bytes` (unpacked) and
-    `tagged_at` (when it was last given a name, RFC 3339).
+    Told by `Images.inventory` only: `diff_ids` (its layers' content, from the base upwards), `size_bytes` (unpacked)
+    and `tagged_at` (when it was last given a name, RFC 3339).
     """
 
     id: str

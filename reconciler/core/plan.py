@@ -12,6 +12,7 @@ from reconciler.core.canonical import fingerprint, jsonable
 from reconciler.core.desired import Gang
 from reconciler.core.diff import FieldChange
 from reconciler.core.observed import Unknown
+from reconciler.core.transfer import Transfer
 
 SCHEMA = "fleet.plan/1"
 
@@ -52,6 +53,7 @@ class Kind(StrEnum):
     PROVE = "prove"
     STOP = "stop"
     CLEAN = "clean"
+    SYNC = "sync"
 
 
 @dataclass(frozen=True)
@@ -160,12 +162,18 @@ class Plan:
     platforms: tuple[tuple[str, str], ...]
     foreign: tuple[Foreign, ...]
     unchanged: tuple[str, ...]
+    transfers: tuple[Transfer, ...] = ()
     id: str = ""
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to do. Deferred gangs and refusals are not nothing: see `is_settled`."""
         return not self.steps
+
+    @property
+    def is_sync(self) -> bool:
+        """Whether it only brings images, and touches no lane."""
+        return bool(self.changes) and all(change.kind is Kind.SYNC for change in self.changes)
 
     @property
     def is_settled(self) -> bool:
@@ -180,12 +188,22 @@ class Plan:
         raise KeyError(address)
 
 
+@dataclass(frozen=True)
+class PlanOptions:
+    """What the caller says beside the spec. `allow_empty`: a fleet without any lane is really meant."""
+
+    tool: str = "fleet"
+    commit: str | None = None
+    allow_empty: bool = False
+
+
 def sealed(plan: Plan) -> Plan:
     """The plan with its id: a digest of what it saw and would do, so equal plans have equal ids.
 
-    The gangs are left out: the fingerprint of the spec stands for them.
+    The gangs are left out: the fingerprint of the spec stands for them. So are the figures of transfers: free disk
+    wanders, and the steps say what would be done.
     """
-    return replace(plan, id=fingerprint(replace(plan, id="", gangs=(), platforms=()))[:12])
+    return replace(plan, id=fingerprint(replace(plan, id="", gangs=(), platforms=(), transfers=()))[:12])
 
 
 def only_gangs(plan: Plan, wanted: Callable[[str], bool]) -> Plan:
@@ -200,6 +218,7 @@ def only_gangs(plan: Plan, wanted: Callable[[str], bool]) -> Plan:
             steps=tuple(item for item in plan.steps if wanted(item.gang)),
             aborts=tuple(item for item in plan.aborts if wanted(item.gang)),
             gangs=tuple(item for item in plan.gangs if wanted(item.address)),
+            transfers=tuple(item for item in plan.transfers if wanted(item.gang)),
         )
     )
 

@@ -4,17 +4,18 @@ Read it top down: find what exists, classify every wanted gang, tie together who
 steps. Nothing here can touch a node, wait, or ask for the time.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from reconciler.core import remarks
-from reconciler.core.admission import CHECKS, PROOF_CHECKS, Case, refusals
+from reconciler.core.admission import CHECKS, PROOF_CHECKS, Case, Check, refusals
+from reconciler.core.changes import changes, may_be_removed, outages, room_reason
 from reconciler.core.classify import GangView, Placed, Situation, by_gang, classify, ours, view_of
 from reconciler.core.desired import Desired, Gang
-from reconciler.core.diff import FieldChange
-from reconciler.core.explain import boot_notes, boot_reason, found_fields
-from reconciler.core.observed import Observed, Source
-from reconciler.core.plan import SCHEMA, Change, Deferred, Kind, Outage, Phase, Plan, Refusal, Step, sealed
+from reconciler.core.explain import boot_reason
+from reconciler.core.observed import Observed
+from reconciler.core.plan import Deferred, Phase, Plan, PlanOptions, Refusal, Step, sealed
+from reconciler.core.staging import Staging
 from reconciler.core.steps import (
     Builder,
     GangSteps,
@@ -27,23 +28,7 @@ from reconciler.core.steps import (
 )
 from reconciler.core.units import Candidate, Ties, Unit, tie
 
-KINDS = {
-    Situation.ABSENT: Kind.BOOT,
-    Situation.STOPPED: Kind.BOOT,
-    Situation.CHANGED: Kind.REPLACE,
-    Situation.DRIFTED: Kind.REPLACE,
-    Situation.BROKEN: Kind.REPAIR,
-    Situation.UNPROVED: Kind.PROVE,
-}
-
-
-@dataclass(frozen=True)
-class PlanOptions:
-    """What the caller says beside the spec. `allow_empty`: a fleet without any lane is really meant."""
-
-    tool: str = "fleet"
-    commit: str | None = None
-    allow_empty: bool = False
+__all__ = ["PlanOptions", "make_plan"]
 
 
 def make_plan(desired: Desired, observed: Observed, options: PlanOptions | None = None) -> Plan:
@@ -54,28 +39,21 @@ def make_plan(desired: Desired, observed: Observed, options: PlanOptions | None 
     options = options or PlanOptions()
     survey = _survey(desired, observed)
     ties = tie(survey.candidates, survey.units)
-    steps = _lay_out(ties, observed)
-    found_refusals = survey.refusals + _empty_guard(desired, survey, options)
-    changes = _changes(ties, survey, observed.sources)
+    staging = Staging.of(_views(_moving(ties)), desired.transfer, observed)
+    steps = _lay_out(ties, staging)
     return sealed(
-        Plan(
-            schema=SCHEMA,
-            tool=options.tool,
-            fleet=desired.fleet,
-            spec=desired.spec_fingerprint,
-            commit=options.commit,
-            observed=remarks.digests(observed),
-            unknown=remarks.unknown(observed),
-            refusals=found_refusals,
+        replace(
+            remarks.nothing_to_do(desired, observed, options),
+            refusals=survey.refusals + _empty_guard(desired, survey, options),
             deferred=_deferred(ties),
-            outages=_outages(ties),
-            changes=changes,
+            outages=outages(ties),
+            changes=changes(ties, survey.unchanged, observed.sources),
             steps=_in_order((*steps.loose, *(step for gang in steps.gangs for step in gang.all()))),
             aborts=tuple(step for gang in steps.gangs for step in gang.abort),
             gangs=_gangs(ties),
-            platforms=tuple((node.name, node.platform) for node in sorted(desired.nodes, key=lambda item: item.name)),
             foreign=remarks.foreign(desired, observed),
             unchanged=survey.unchanged,
+            transfers=staging.transfers,
         )
     )
 
@@ -93,31 +71,39 @@ class Survey:
 def _survey(desired: Desired, observed: Observed) -> Survey:
     groups = by_gang(ours(desired, observed))
     gangs = sorted(desired.gangs, key=lambda gang: gang.address)
-    views = [view_of(gang, groups.get(gang.address, ()), observed) for gang in gangs]
+    found = [_found(view_of(gang, groups.get(gang.address, ()), observed)) for gang in gangs]
+    staging = Staging.of(_views(found), desired.transfer, observed)
     candidates: list[Candidate] = []
     refused: list[Refusal] = []
     unchanged: list[str] = []
     units: list[Unit] = []
-    for view in views:
-        candidate, found = _candidate(desired, observed, view)
-        refused += found
-        units += _past(candidate)
-        if candidate.rule.situation in {Situation.IN_SYNC, Situation.LITTERED}:
-            unchanged.append(candidate.address)
+    for item in found:
+        refused_here = refusals(Case(desired, observed, item.view, staging), _checks(item))
+        refused += refused_here
+        units += _past(item)
+        if item.rule.situation in {Situation.IN_SYNC, Situation.LITTERED}:
+            unchanged.append(item.address)
         else:
-            candidates.append(candidate)
+            candidates.append(replace(item, is_refused=bool(refused_here)))
     wanted = {gang.address for gang in gangs}
     units += [_unwanted(desired, address, placed) for address, placed in groups.items() if address not in wanted]
     units.sort(key=lambda unit: unit.address)
     return Survey(tuple(candidates), tuple(units), tuple(refused), tuple(unchanged))
 
 
-def _candidate(desired: Desired, observed: Observed, view: GangView) -> tuple[Candidate, tuple[Refusal, ...]]:
-    rule = classify(view)
-    candidate = Candidate(view, rule, is_refused=False)
-    checks = CHECKS if candidate.boots else PROOF_CHECKS if rule.situation is Situation.UNPROVED else ()
-    found = refusals(Case(desired, observed, view), checks)
-    return Candidate(view, rule, bool(found)), found
+def _found(view: GangView) -> Candidate:
+    return Candidate(view, classify(view), is_refused=False)
+
+
+def _checks(item: Candidate) -> tuple[Check, ...]:
+    if item.boots:
+        return CHECKS
+    return PROOF_CHECKS if item.rule.situation is Situation.UNPROVED else ()
+
+
+def _views(items: Iterable[Candidate]) -> list[GangView]:
+    """Of those that boot."""
+    return [item.view for item in items if item.boots]
 
 
 def _past(candidate: Candidate) -> list[Unit]:
@@ -145,10 +131,14 @@ class Layout:
     loose: tuple[Step, ...]
 
 
-def _lay_out(ties: Ties, observed: Observed) -> Layout:
+def _moving(ties: Ties) -> list[Candidate]:
+    return [item for item in ties.candidates if item.address not in ties.blocked]
+
+
+def _lay_out(ties: Ties, staging: Staging) -> Layout:
     """Stage every gang that goes on; stop units behind the stages of all that replace them; then boot and retire."""
-    moving = [item for item in ties.candidates if item.address not in ties.blocked]
-    builders = _builders(moving, observed)
+    moving = _moving(ties)
+    builders = _builders(moving, staging)
     stages = {item.address: builders[item.address].stage() if item.boots else () for item in moving}
     units = [unit for unit in ties.units if unit.address not in ties.held]
     stops = {unit.address: _stops(ties, unit, stages) for unit in units}
@@ -158,30 +148,25 @@ def _lay_out(ties: Ties, observed: Observed) -> Layout:
         confirms = [
             step for item in ties.replacements(unit) if item.address in gangs for step in gangs[item.address].confirm
         ]
-        if _may_be_removed(ties, unit):
-            loose += remove_steps(unit, _room_reason(ties, unit), (*stops[unit.address], *confirms))
+        if may_be_removed(ties, unit):
+            loose += remove_steps(unit, room_reason(ties, unit), (*stops[unit.address], *confirms))
     return Layout(tuple(gangs.values()), tuple(loose))
 
 
-def _builders(moving: Iterable[Candidate], observed: Observed) -> dict[str, Builder]:
+def _builders(moving: Iterable[Candidate], staging: Staging) -> dict[str, Builder]:
     """One a gang. A lane on two clusters that share a node gets a revision, and so names, of its own on each."""
     taken: set[tuple[str, str]] = set()
     builders = {}
     for item in moving:
         revision = next_revision(item.view, taken)
         taken |= set(new_names(item.view, revision))
-        builders[item.address] = Builder(item, observed, boot_reason(item.view, item.rule), revision)
+        builders[item.address] = Builder(item, staging, boot_reason(item.view, item.rule), revision)
     return builders
-
-
-def _may_be_removed(ties: Ties, unit: Unit) -> bool:
-    """Not while a gang that takes its place is not going to be confirmed by this plan."""
-    return all(item.address not in ties.blocked for item in ties.replacements(unit))
 
 
 def _stops(ties: Ties, unit: Unit, stages: dict[str, tuple[Step, ...]]) -> tuple[Step, ...]:
     after = tuple(step for item in ties.replacements(unit) for step in stages.get(item.address, ()))
-    return stop_steps(unit, _room_reason(ties, unit), after)
+    return stop_steps(unit, room_reason(ties, unit), after)
 
 
 def _gang_steps(
@@ -199,74 +184,9 @@ def _gang_steps(
     return boot_steps(builder, stages[item.address], tuple(gone))
 
 
-def _room_reason(ties: Ties, unit: Unit) -> str:
-    """Why a unit goes."""
-    others = [item.address for item in ties.replacements(unit) if item.address != unit.address]
-    if unit.is_wanted:
-        boots = any(item.address == unit.address and item.boots for item in ties.candidates)
-        return "boots again" if boots and unit.running else "an earlier generation, or on another node"
-    if others:
-        return f"makes room for {', '.join(others)}"
-    return unit.why
-
-
 def _in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
     order = list(Phase)
     return tuple(sorted(steps, key=lambda step: order.index(step.phase)))
-
-
-def _changes(ties: Ties, survey: Survey, sources: Mapping[str, Source]) -> tuple[Change, ...]:
-    """What happens to each gang: those that stop first, then those that boot."""
-    gone = [_unit_change(ties, unit) for unit in ties.units if unit.address not in ties.held and not unit.is_wanted]
-    litter = [_litter_change(unit) for unit in ties.units if unit.is_wanted and unit.address in survey.unchanged]
-    moving = [_gang_change(ties, item, sources) for item in ties.candidates if item.address not in ties.blocked]
-    return tuple(change for change in gone if change) + tuple(litter) + tuple(moving)
-
-
-def _unit_change(ties: Ties, unit: Unit) -> Change | None:
-    if not unit.running and not _may_be_removed(ties, unit):
-        return None
-    kind = Kind.STOP if unit.running else Kind.CLEAN
-    room_for = tuple(item.address for item in ties.replacements(unit))
-    return Change(unit.address, kind, _room_reason(ties, unit), unit.nodes, made_room_for=room_for)
-
-
-def _litter_change(unit: Unit) -> Change:
-    return Change(
-        unit.address, Kind.CLEAN, "containers of earlier generations, or on other nodes, are left", unit.nodes
-    )
-
-
-def _gang_change(ties: Ties, item: Candidate, sources: Mapping[str, Source]) -> Change:
-    gang = item.view.gang
-    running = [unit.address for unit in ties.obstacles(item) if unit.running]
-    return Change(
-        gang=item.address,
-        kind=KINDS[item.rule.situation],
-        reason=boot_reason(item.view, item.rule),
-        nodes=gang.nodes,
-        fields=_fields(item),
-        notes=boot_notes(item.view, sources),
-        dark=tuple(sorted(running)),
-        boot_budget_s=gang.gate.boot_s,
-    )
-
-
-def _fields(item: Candidate) -> tuple[FieldChange, ...]:
-    return found_fields(item.view) if item.rule.situation in {Situation.CHANGED, Situation.DRIFTED} else ()
-
-
-def _outages(ties: Ties) -> tuple[Outage, ...]:
-    """Where nothing answers between cut and confirm, for each gang that boots where something runs now."""
-    found = []
-    for item in ties.candidates:
-        running = [unit for unit in ties.obstacles(item) if unit.running]
-        if item.boots and item.address not in ties.blocked and running:
-            placed = [placed for unit in running for placed in unit.running]
-            stops = tuple(sorted(unit.address for unit in running))
-            stop_s = max(one.container.owner.stop_grace_s for one in placed if one.container.owner)
-            found.append(Outage(item.address, tuple(sorted(item.nodes)), stops, stop_s, item.view.gang.gate.boot_s))
-    return tuple(found)
 
 
 def _deferred(ties: Ties) -> tuple[Deferred, ...]:
@@ -279,7 +199,7 @@ def _deferred(ties: Ties) -> tuple[Deferred, ...]:
 
 
 def _gangs(ties: Ties) -> tuple[Gang, ...]:
-    return tuple(item.view.gang for item in ties.candidates if item.address not in ties.blocked)
+    return tuple(item.view.gang for item in _moving(ties))
 
 
 def _empty_guard(desired: Desired, survey: Survey, options: PlanOptions) -> tuple[Refusal, ...]:

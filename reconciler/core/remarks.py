@@ -2,7 +2,30 @@
 
 from reconciler.core.desired import Desired
 from reconciler.core.observed import NodeFacts, Observed, Unknown, facts_digest
-from reconciler.core.plan import Foreign
+from reconciler.core.plan import SCHEMA, Foreign, Plan, PlanOptions
+
+
+def nothing_to_do(desired: Desired, observed: Observed, options: PlanOptions) -> Plan:
+    """A plan that says what was seen, and does nothing: what every plan is made of."""
+    return Plan(
+        schema=SCHEMA,
+        tool=options.tool,
+        fleet=desired.fleet,
+        spec=desired.spec_fingerprint,
+        commit=options.commit,
+        observed=digests(observed),
+        unknown=unknown(observed),
+        refusals=(),
+        deferred=(),
+        outages=(),
+        changes=(),
+        steps=(),
+        aborts=(),
+        gangs=(),
+        platforms=tuple((node.name, node.platform) for node in sorted(desired.nodes, key=lambda item: item.name)),
+        foreign=(),
+        unchanged=(),
+    )
 
 
 def digests(observed: Observed) -> tuple[tuple[str, str], ...]:

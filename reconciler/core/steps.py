@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 
 from reconciler.core.classify import GangView, Placed, RankView
 from reconciler.core.identity import container_name, is_proved, unproved_name
-from reconciler.core.observed import RUNNING_STATES, Observed, SourceImage
+from reconciler.core.observed import RUNNING_STATES
 from reconciler.core.plan import Op, Phase, Step
+from reconciler.core.staging import Staging
+from reconciler.core.transfer import Transfer
 from reconciler.core.units import Candidate, Unit
 
 STOPPED_STATES = ("created", "dead", "exited")
@@ -72,7 +74,7 @@ class Builder:
     """Makes the steps of one candidate. `reason` is the sentence a person reads."""
 
     candidate: Candidate
-    observed: Observed
+    staging: Staging
     reason: str
     revision: int
 
@@ -101,20 +103,13 @@ class Builder:
         return tuple(step for rank in self.candidate.view.ranks if rank.fit is None for step in self._stage(rank))
 
     def _stage(self, rank: RankView) -> Iterator[Step]:
-        pin = rank.rank.container.image
         create = self._of_rank(Phase.STAGE, Op.CREATE, rank)
-        if rank.facts.image_for(pin) is None:
-            pull = self._step(Phase.STAGE, Op.PULL, rank.rank.node, pin.reference)
-            pull = replace(pull, rank=rank.rank.index, estimate_bytes=self._missing_bytes(rank))
+        transfer = self.staging.transfer(self._address, rank.rank.node)
+        if transfer is not None:
+            pull = pull_step(transfer, rank.rank.index, self.reason)
             yield pull
             create = replace(create, requires=(pull.id,))
         yield create
-
-    def _missing_bytes(self, rank: RankView) -> int | None:
-        source = self.observed.sources.get(rank.rank.container.image.digest)
-        if not isinstance(source, SourceImage):
-            return None
-        return dict(source.bytes_by_platform).get(rank.facts.platform)
 
     def unprove(self, stage: tuple[Step, ...], stops: tuple[Step, ...]) -> tuple[Step, ...]:
         """Take the mark of proof off containers that boot again."""
@@ -175,6 +170,13 @@ class Builder:
         return tuple(
             replace(self._of_rank(Phase.ABORT, Op.STOP, rank), grace_s=rank.rank.stop_grace_s) for rank in ranks
         )
+
+
+def pull_step(transfer: Transfer, rank: int, reason: str) -> Step:
+    """Bring the image of one rank to its node."""
+    step_id = f"{transfer.gang}/{Phase.STAGE}/{transfer.node}/{Op.PULL}"
+    step = Step(step_id, transfer.gang, Phase.STAGE, Op.PULL, transfer.node, transfer.image, reason, rank=rank)
+    return replace(step, estimate_bytes=transfer.missing_bytes, seed=transfer.seed)
 
 
 def boot_steps(builder: Builder, stage: tuple[Step, ...], stops: tuple[Step, ...]) -> GangSteps:

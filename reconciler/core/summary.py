@@ -15,6 +15,7 @@ _PAST = {
     Kind.PROVE: "proved",
     Kind.STOP: "stopped",
     Kind.CLEAN: "cleaned",
+    Kind.SYNC: "brought its image",
 }
 
 
@@ -24,16 +25,17 @@ def apply_summary(machine: Machine, code: Exit) -> str:
         left = machine.with_status(Status.SKIPPED)
         held = sorted({stop.id: stop for gang in _gangs(left) for stop in _stopped_for(machine, gang)}.items())
         stopped = f"; stopped until then: {_kept(machine, [stop for _, stop in held])}" if held else ""
-        return f"interrupted with {len(left)} steps not done{stopped}; `fleet apply` goes on from here"
+        return f"interrupted with {len(left)} steps not done{stopped}; {_again(machine)} goes on from here"
     if code in {Exit.OK, Exit.UNREACHABLE}:
         rest = f"; not reached: {', '.join(item.node for item in machine.plan.unknown)}" if machine.plan.unknown else ""
-        return f"{_counts(machine.plan.changes)}{rest}"
+        return f"{_done(machine)}{rest}"
     gangs = ", ".join(sorted(_failed(machine)))
     if code is Exit.REFUSED:
         return f"{gangs}: changed since the plan was made; nothing was stopped; run `fleet plan` again"
     if code is Exit.UNCHANGED:
         before = "failed before anything was stopped; the fleet serves what it served before"
-        return f"{gangs}: {before}\n{_next(machine, ())}"
+        what = _not_brought(machine) if machine.plan.is_sync else f"{gangs}: {before}"
+        return f"{what}\n{_next(machine, ())}"
     if all(step.phase in {Phase.RETIRE, Phase.ABORT} for step in machine.with_status(*BAD)):
         return f"{gangs}: as wanted, but what is left of before could not be removed\n{_next(machine, ())}"
     fates = [f"{gang}: {_fate(machine, gang)}" for gang in sorted(_failed(machine))]
@@ -115,20 +117,40 @@ def _next(machine: Machine, stopped: Sequence[Step]) -> str:
     """What a person can do now."""
     silent = sorted({step.node for step in machine.with_status(Status.UNREACHABLE) if step.node})
     if silent:
-        return f"when {', '.join(silent)} can be reached again: `fleet apply` goes on from here"
+        return f"when {', '.join(silent)} can be reached again: {_again(machine)} goes on from here"
     changed = any(
         item.gang in _failed(machine) and item.kind in {Kind.BOOT, Kind.REPLACE} for item in machine.plan.changes
     )
     undo = "; to have back what was stopped: undo the change in the spec, then `fleet apply`"
     back = undo if stopped and changed else ""
-    return f"mend what is shown above, then `fleet apply`{back}"
+    return f"mend what is shown above, then {_again(machine)}{back}"
+
+
+def _again(machine: Machine) -> str:
+    return "`fleet images sync`" if machine.plan.is_sync else "`fleet apply`"
 
 
 def cut_short_summary(machine: Machine, why: str, hint: str) -> str:
     """For a run that had to end because it could not be recorded any more."""
     left = len(machine.with_status(Status.SKIPPED, Status.RUNNING))
     ended = f"ended with {left} steps not done, since nothing goes on unrecorded: {why}"
-    return f"{ended}\n{hint} Then `fleet apply` goes on from here"
+    return f"{ended}\n{hint} Then {_again(machine)} goes on from here"
+
+
+def _done(machine: Machine) -> str:
+    """ "2 replaced, 1 stopped"; "1 image brought to 3 nodes". What came there by itself meanwhile counts, too."""
+    if not machine.plan.is_sync:
+        return _counts(machine.plan.changes)
+    done = machine.with_status(*GOOD)
+    images, nodes = {step.target for step in done}, {step.node for step in done}
+    told = f"{len(images)} image{'s' * (len(images) != 1)} brought to {len(nodes)} node{'s' * (len(nodes) != 1)}"
+    return told if done else "nothing to do"
+
+
+def _not_brought(machine: Machine) -> str:
+    failed = machine.with_status(*BAD)
+    images = sorted({f"{step.target.rpartition('@')[0] or step.target} to {step.node}" for step in failed})
+    return f"could not be brought: {', '.join(images)}; no lane was touched"
 
 
 def _counts(changes: Sequence[Change]) -> str:

@@ -67,7 +67,7 @@ ROWS: list[tuple[str, str, str, NodeFacts, tuple[Any, ...]]] = [
     ),
     (
         "disk",
-        f"n1 has 10.0 GiB free, image {SHORT} needs at least 14.5 GiB",
+        f"n1 has 10.0 GiB free, and needs 47.2 GiB for image {SHORT} (14.5 GiB to fetch, 30.5 GiB unpacked)",
         "free space below /var/lib/docker on n1",
         node(images=(), disk_free_bytes=10 * GIB),
         (source(29 * GIB // 2),),
@@ -190,7 +190,7 @@ FINE: list[tuple[str, NodeFacts, tuple[Any, ...]]] = [
         (source(1, "linux/s390x"),),
     ),
     ("the source could not be asked", node(images=()), (SourceUnknown(digest(), "timeout"),)),
-    ("exactly enough disk", node(images=(), disk_free_bytes=GIB), (source(GIB),)),
+    ("exactly enough disk", node(images=(), disk_free_bytes=3255), (source(1000),)),
     ("free disk is not known", node(images=(), disk_free_bytes=None), (source(GIB),)),
     ("exactly enough memory", node(memory_total_bytes=96 * GIB), ()),
     ("memory is not known", node(memory_total_bytes=None), ()),
