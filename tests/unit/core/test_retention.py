@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reconciler.core.desired import ImagePin
 from reconciler.core.garbage import PART_S, TRANSFER_S, Blob, GcPlan, Stock, VaultFacts, VaultPlan, gc_plan
@@ -280,3 +282,68 @@ def test_a_protected_vault_is_not_touched() -> None:
 
 def test_without_a_vault_there_is_no_plan_for_one() -> None:
     assert plan().vault is None
+
+
+# safety, whatever there is
+
+REPOS = (REPO, "ghcr.io/acme/other", "redis")
+images_of_a_node = st.lists(
+    st.builds(
+        lambda number, repo, day, usable, extra: replace(
+            brought(number, repo, day), usable=usable, names=(*brought(number, repo).names, *extra)
+        ),
+        st.integers(1, 9),
+        st.sampled_from(REPOS),
+        st.integers(1, 28),
+        st.booleans(),
+        st.sampled_from([(), (), ("mine:v1",)]),
+    ),
+    unique_by=lambda image: image.id,
+)
+rules_of_a_spec = st.builds(
+    lambda pins, retain, protect: Rules(tuple(wanted(number) for number in pins), retain, protect),
+    st.sets(st.integers(1, 9), max_size=3),
+    st.integers(0, 3),
+    st.sampled_from([(), ("redis",), ("ghcr.io/acme/*",)]),
+)
+
+
+@given(images_of_a_node, st.sets(st.integers(1, 9), max_size=3), rules_of_a_spec)
+def test_whatever_is_spare_is_ours_and_nobody_needs_it(images: list[LocalImage], used: set[int], rules: Rules) -> None:
+    containers = tuple(container(f"c{number}", brought(number)) for number in used)
+    found = judged("n1", images, containers, rules)
+    assert sorted(image.id for image in images) == sorted(item.image.id for item in found)
+    pinned = {item.pin.digest for item in rules.wanted}
+    for item in (item for item in found if item.standing is Standing.SPARE):
+        assert not pinned & set(item.image.digests)
+        assert item.image.id not in {box.image_id for box in containers}
+        assert "mine:v1" not in item.image.names
+        newer = [
+            other
+            for other in found
+            if other.standing is Standing.KEPT
+            and other.image.tagged_at >= item.image.tagged_at
+            and set(map(repository_of, other.image.names)) & set(map(repository_of, item.image.names))
+        ]
+        assert not item.image.usable or rules.retain <= len(newer)
+
+
+DIGESTS = [digest(number) for number in range(1, 9)]
+graphs = st.dictionaries(st.sampled_from(DIGESTS), st.lists(st.sampled_from(DIGESTS), max_size=3).map(tuple))
+roots_of_a_vault = st.dictionaries(
+    st.sampled_from(["lab", "other"]), st.lists(st.sampled_from(DIGESTS), unique=True, max_size=3).map(tuple)
+)
+
+
+@given(graphs, roots_of_a_vault, rules_of_a_spec, st.booleans())
+def test_whatever_goes_from_the_vault_no_image_that_stays_refers_to(
+    below: dict[str, tuple[str, ...]], roots: dict[str, tuple[str, ...]], rules: Rules, is_away: bool
+) -> None:
+    facts = VaultFacts("/v", NOW, roots, blobs(*DIGESTS), (), below)
+    made = vault_plan(facts, rules=rules, unknown=(AWAY,) if is_away else ())
+    stay = [top for owner, tops in roots.items() for top in tops if owner != "lab" or top not in made.released]
+    for _ in DIGESTS:  # far enough to get to the end of every chain
+        stay += [child for item in set(stay) for child in below.get(item, ())]
+    assert not set(stay) & {item.digest for item in made.blobs}
+    assert not set(made.released) & {item.pin.digest for item in rules.wanted}
+    assert not (is_away and made.released)
