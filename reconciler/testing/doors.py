@@ -7,16 +7,14 @@ from reconciler.core.desired import ContainerSpec, ImagePin
 from reconciler.core.observed import Container, LocalImage, NodeFacts
 from reconciler.core.transfer import Relay
 from reconciler.nodes.errors import ErrorKind, NodeError
-from reconciler.nodes.protocols import HttpReply, OnProgress, Progress
+from reconciler.nodes.protocols import HttpReply, OnProgress
 from reconciler.testing import answers
 from reconciler.testing.containers import SimContainer
 from reconciler.testing.line import CALL_S, Line, forever
 from reconciler.testing.network import Network
 from reconciler.testing.node import SimNode
+from reconciler.testing.pull import SimPull
 from reconciler.testing.registry import SimRegistry
-
-CHUNKS = 10
-"""In so many parts an image comes."""
 
 
 class SimObserver:
@@ -105,32 +103,21 @@ class SimImages:
 
         async def stage() -> LocalImage:
             found = self._line.node.facts().image_for(pin)
-            return found or await self._pull(pin, platform, on_progress)
+            if found is not None:
+                return found
+            image = self._registry.image_for(pin, platform)
+            return await SimPull(self._line, image, relay, on_progress, pin.digest in self._registry.lying).run()
 
         return await self._line.call("stage", pin.reference, stage, None)
 
     async def inventory(self) -> tuple[LocalImage, ...]:
         """All images with their layers, sizes and times."""
-        return await self._line.ask("inventory", "", lambda: self._line.node.facts().images)
+        return await self._line.ask("inventory", "", self._line.node.inventory)
 
     async def remove(self, image: LocalImage) -> None:
         """Take away the image with all its names."""
         node = self._line.node
         await self._line.ask("remove-image", image.id, lambda: node.remove_local(image.id))
-
-    async def _pull(self, pin: ImagePin, platform: str, on_progress: OnProgress) -> LocalImage:
-        node = self._line.node
-        total = self._registry.bytes_for(pin, platform)
-        for part in range(1, CHUNKS + 1):
-            await self._line.sleep(total / CHUNKS / node.config.bytes_per_s)
-            await self._line.reach()
-            self._line.require_docker()
-            done = total * part // CHUNKS
-            if done > node.free_bytes:
-                raise NodeError(ErrorKind.NO_SPACE, f"no space left on device of {node.name}", "free some disk space")
-            on_progress(Progress(done, total, f"pulling to {node.name}"))
-        node.free_bytes -= total
-        return node.load_image(pin.digest)
 
 
 class SimEngines:

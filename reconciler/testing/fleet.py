@@ -17,6 +17,7 @@ from reconciler.testing.line import Line, forever
 from reconciler.testing.network import Network
 from reconciler.testing.node import SimNode, SimNodeConfig
 from reconciler.testing.registry import SimRegistry
+from reconciler.testing.traffic import Traffic
 from reconciler.testing.world import World
 
 
@@ -59,6 +60,7 @@ class SimulatedFleet:
         self._sessions: dict[str, SimulatedNode] = {}
         self._dead_loop: asyncio.AbstractEventLoop | None = None
         self.registry = SimRegistry(self._images)
+        self.traffic = Traffic()
         self.sources = SimSources(self)
         for node in self._nodes.values():
             node.runtime.accepts = self._from(node)
@@ -172,6 +174,11 @@ class SimulatedFleet:
     def mutations(self) -> tuple[Call, ...]:
         """The calls that change something, whether they succeeded or not."""
         return tuple(call for call in self.calls if call.mutating)
+
+    @property
+    def bytes_from_controller(self) -> int:
+        """Bytes of images that left the controller; `traffic` has those of every other link."""
+        return self.traffic.from_controller
 
     def history(self, node: str | None = None) -> tuple[Happening, ...]:
         """What happened on a node, or on all of them, up to now."""

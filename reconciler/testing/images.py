@@ -2,16 +2,23 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from reconciler.core.desired import ContainerSpec, ImagePin
-from reconciler.core.observed import LocalImage
+from reconciler.core.lock import LockedImage, LockedLayer, LockedPlatform
 from reconciler.testing.behaviours import Behaviour
 from reconciler.testing.llamacpp import llamacpp_behaviour
 
 Store = Literal["classic", "containerd"]
 Decides = Callable[[ContainerSpec], Behaviour]
+
+
+SHARES = (40, 30, 15, 10, 5)
+"""Per cent of an image's bytes in each of its layers, from the base upwards."""
+
+UNPACKED = 2
+"""A compressed byte of the simulation unpacks to so many."""
 
 
 def sha256(text: str) -> str:
@@ -23,7 +30,8 @@ def sha256(text: str) -> str:
 class SimImage:
     """An image that the simulated registry has, or a local build (`is_local`) that only nodes have.
 
-    `bytes_by_platform`: compressed sizes. `behaviour`: what its containers do, fixed or by their spec.
+    `bytes_by_platform`: compressed sizes. `layers`: by platform, made up from `content` where they are not given;
+    images of the same content are the same to a node. `behaviour`: what its containers do, fixed or by their spec.
     """
 
     reference: str
@@ -33,6 +41,8 @@ class SimImage:
     entrypoint: tuple[str, ...] | None = None
     env: tuple[tuple[str, str], ...] = (("PATH", "/usr/local/bin:/usr/bin:/bin"),)
     is_local: bool = False
+    layers: tuple[tuple[str, tuple[LockedLayer, ...]], ...] = ()
+    content: str = ""
 
     @classmethod
     def named(cls, repository: str, behaviour: Behaviour | Decides = llamacpp_behaviour) -> "SimImage":
@@ -56,16 +66,55 @@ class SimImage:
         """What a container of it does."""
         return self.behaviour if isinstance(self.behaviour, Behaviour) else self.behaviour(spec)
 
-    def local(self, store: Store, platform: str, *, usable: bool = True, attached: bool = True) -> LocalImage:
-        """What a node's store shows once it has it; not `attached`: it came by save and load, without its digest."""
-        if self.is_local:
-            return LocalImage(self.digest, (), (), usable)
-        by_content = store == "containerd"
-        image_id = self.digest if by_content else sha256(f"config {self.digest} {platform}")
-        digests = (self.digest,) if attached or by_content else ()
-        return LocalImage(image_id, digests, (self._tag,) if attached else (), usable)
+    def layers_for(self, platform: str) -> tuple[LockedLayer, ...]:
+        """Its layers for a platform that it supports, from the base upwards."""
+        given = dict(self.layers).get(platform)
+        if given is not None:
+            return given
+        total = self.bytes_for(platform) or 0
+        sizes = [total * share // 100 for share in SHARES[1:]]
+        names = (f"{self.content or self.digest} {number}" for number in range(len(SHARES)))
+        made = (_layer(name, platform, size) for name, size in zip(names, (total - sum(sizes), *sizes), strict=True))
+        return tuple(made)
+
+    def config_for(self, platform: str) -> str:
+        """The digest of its config for a platform: the classic store's id of it."""
+        return self.digest if self.is_local else sha256(f"config {self.content or self.digest} {platform}")
 
     @property
-    def _tag(self) -> str:
+    def locked(self) -> LockedImage:
+        """Its content, as a lock would have it."""
+        kind: Literal["digest", "id"] = "id" if self.is_local else "digest"
+        platforms = tuple(self._platform(platform) for platform, _ in self.bytes_by_platform)
+        return LockedImage(self.reference.partition("@")[0], self.digest, kind, platforms)
+
+    def _platform(self, platform: str) -> LockedPlatform:
+        manifest = sha256(f"manifest {self.digest} {platform}")
+        return LockedPlatform(platform, manifest, 1000, self.config_for(platform), 0, self.layers_for(platform))
+
+    def rebuilt(self, word: str = "next", layer: int = -1) -> "SimImage":
+        """The next build, in the same repository: this one of its layers is another."""
+        digest = sha256(f"{self.digest} {word}")
+        changed = {platform: list(self.layers_for(platform)) for platform, _ in self.bytes_by_platform}
+        for platform, items in changed.items():
+            items[layer] = _layer(f"{digest} {layer}", platform, items[layer].size_bytes)
+        layers = tuple((platform, tuple(items)) for platform, items in changed.items())
+        return replace(self, reference=f"{self._name}@{digest}", digest=digest, layers=layers, content=digest)
+
+    def under(self, repository: str) -> "SimImage":
+        """The same content under another name, and so under another digest."""
+        digest = sha256(f"{repository} {self.digest}")
+        return replace(self, reference=f"{repository}@{digest}", digest=digest, content=self.content or self.digest)
+
+    @property
+    def _name(self) -> str:
+        return self.reference.partition("@")[0]
+
+    @property
+    def keep_tag(self) -> str:
         """The tag that keeps it from being pruned."""
-        return f"{self.reference.partition('@')[0]}:sha-{self.digest.removeprefix('sha256:')[:12]}"
+        return f"{self._name}:sha-{self.digest.removeprefix('sha256:')[:12]}"
+
+
+def _layer(name: str, platform: str, size: int) -> LockedLayer:
+    return LockedLayer(sha256(f"layer {name} {platform}"), size, sha256(f"diff {name} {platform}"), UNPACKED * size)

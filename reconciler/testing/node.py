@@ -7,9 +7,11 @@ from reconciler.core.desired import ContainerSpec
 from reconciler.core.observed import Container, Gpu, Listener, LocalImage, NodeFacts, Unknown, UnknownKind
 from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.testing.behaviours import GIB, Behaviour, Listens
+from reconciler.testing.clock import rfc3339
 from reconciler.testing.history import Happening
 from reconciler.testing.images import SimImage, Store, sha256
 from reconciler.testing.runtime import KILLED, Runtime
+from reconciler.testing.store import SimStore
 from reconciler.testing.world import World
 
 HOST_SHARE = 32
@@ -33,6 +35,7 @@ class SimNodeConfig:
     images: tuple[str, ...] = ()
     bytes_per_s: float = 100e6
     free_delay_s: float = 3.0
+    has_python: bool = True
 
 
 def sim_nodes(count: int, platform: str = "linux/amd64", gpus: int = 1) -> tuple[SimNodeConfig, ...]:
@@ -63,7 +66,7 @@ class SimNode:
         self._seed = seed
         self._boots = 1
         self._known = images
-        self._images: dict[str, LocalImage] = {}
+        self.store = SimStore(config.store, config.platform, images, lambda: rfc3339(world.now_s))
         for digest in config.images:
             self.load_image(digest)
 
@@ -158,24 +161,36 @@ class SimNode:
     def load_image(self, digest: str, *, usable: bool = True, attached: bool = True) -> LocalImage:
         """Have an image, by whatever way. Not `attached`: without the digest it is known by (save and load)."""
         self._world.sync()
-        image = self._known[digest]
-        made = image.local(self.config.store, self.config.platform, usable=usable, attached=attached)
-        self._images[digest] = made
-        self._world.history.append(Happening(self._world.now_s, self.name, "image", image.reference))
+        made = self.store.load(digest, usable=usable, attached=attached)
+        self._world.history.append(Happening(self._world.now_s, self.name, "image", self._known[digest].reference))
         return made
 
     def remove_image(self, digest: str) -> None:
         """Forget an image."""
         self._world.sync()
-        self._images.pop(digest, None)
+        self.store.forget(digest)
+
+    def prune_images(self, *, everything: bool = False) -> None:
+        """`docker image prune`, or with `everything` the same with `-a`."""
+        self._world.sync()
+        self.store.prune(self._used(), everything=everything)
+
+    def delete_layer(self, digest: str, number: int = -1) -> None:
+        """Delete the files of one layer of an image behind the store's back: it lists the image as before."""
+        self._world.sync()
+        self.store.deleted.add(self._known[digest].layers_for(self.config.platform)[number].diff_id)
+
+    def inventory(self) -> tuple[LocalImage, ...]:
+        """All images with their layers, sizes and times."""
+        self._world.sync()
+        return self.store.inventory()
+
+    def _used(self) -> set[str]:
+        return {item.image_id for item in self.runtime.containers.values()}
 
     def remove_local(self, image_id: str) -> None:
         """What `docker rmi` does. Raises `NodeError` CONFLICT while a container uses the image."""
-        for item in self.runtime.containers.values():
-            if item.image_id == image_id:
-                text = f"conflict: unable to remove {image_id}: container {item.id} is using it"
-                raise NodeError(ErrorKind.CONFLICT, text)
-        self._images = {digest: image for digest, image in self._images.items() if image.id != image_id}
+        self.store.remove(image_id, self._used())
 
     def create(
         self, name: str, spec: ContainerSpec, image_id: str, labels: Mapping[str, str], secrets: Mapping[str, str]
@@ -185,13 +200,7 @@ class SimNode:
             if mount.source in self.missing_paths:
                 text = f"invalid mount config: bind source path does not exist: {mount.source}"
                 raise NodeError(ErrorKind.REFUSED, text)
-        return self.runtime.create(name, spec, self._image_of(image_id), image_id, labels, secrets).id
-
-    def _image_of(self, image_id: str) -> SimImage:
-        for digest, local in self._images.items():
-            if local.id == image_id and local.usable:
-                return self._known[digest]
-        raise NodeError(ErrorKind.NOT_FOUND, f"No such image: {image_id}")
+        return self.runtime.create(name, spec, self.store.image_of(image_id), image_id, labels, secrets).id
 
     # reading
 
@@ -222,10 +231,11 @@ class SimNode:
             memory_available_bytes=self.runtime.available_bytes,
             memory_total_bytes=total,
             containers=tuple(item.fact() for item in self.runtime.containers.values()),
-            images=tuple(self._images.values()),
+            images=self.store.listed(),
             listeners=self._listeners(),
             gpus=(Gpu("NVIDIA GB10", None, "580.95.05"),) * config.gpus,
             missing_paths=tuple(sorted(self.missing_paths & set(paths))),
+            has_python=config.has_python,
         )
 
     def _listeners(self) -> tuple[Listener, ...]:

@@ -9,11 +9,14 @@ from reconciler.testing.images import SimImage
 
 
 class SimRegistry:
-    """Images by digest. `is_up` and `withdrawn` (digests) are for tests to change."""
+    """Images by digest. `is_up`, `withdrawn` and `lying` are for tests to change: whether it answers, digests that it
+    has no more, and digests under which it has something else.
+    """
 
     def __init__(self, images: Mapping[str, SimImage]) -> None:
         self.is_up = True
         self.withdrawn: set[str] = set()
+        self.lying: set[str] = set()
         self._images = images
 
     def describe(self, pin: ImagePin) -> Source:
@@ -25,19 +28,18 @@ class SimRegistry:
         image = self._find(pin)
         if image is None:
             return SourceMissing(pin.digest, f"manifest unknown: {pin.reference}")
-        return SourceImage(pin.digest, image.bytes_by_platform)
+        return SourceImage(pin.digest, image.bytes_by_platform, image.locked, f"https://{pin.registry}")
 
-    def bytes_for(self, pin: ImagePin, platform: str) -> int:
-        """The size of a pinned image for a platform. Raises `NodeError` when it cannot be had."""
+    def image_for(self, pin: ImagePin, platform: str) -> SimImage:
+        """A pinned image that is built for the platform. Raises `NodeError` when it cannot be had."""
         if not self.is_up:
             raise NodeError(ErrorKind.REFUSED, "the registry does not answer")
         image = self._find(pin)
         if image is None:
             raise NodeError(ErrorKind.NOT_FOUND, f"manifest unknown: {pin.reference}")
-        size = image.bytes_for(platform)
-        if size is None:
+        if image.bytes_for(platform) is None:
             raise NodeError(ErrorKind.REFUSED, f"{pin.reference} is not built for {platform}")
-        return size
+        return image
 
     def _find(self, pin: ImagePin) -> SimImage | None:
         image = self._images.get(pin.digest)
