@@ -29,8 +29,8 @@ from reconciler.core.observed import LocalImage, NodeFacts, Observed, Unknown
 from reconciler.core.retention import Holding, Rules, Standing, Wanted, judged
 from reconciler.fleet import OBSERVE_S, Fleet
 from reconciler.images import lockfile
-from reconciler.images.documents import descriptor, parsed
-from reconciler.images.errors import SupplyError, SupplyErrorKind
+from reconciler.images.documents import LARGEST_DOCUMENT, descriptor, parsed, read_document
+from reconciler.images.errors import SupplyError
 from reconciler.images.vault import Vault, default_vault
 from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.nodes.observation import with_inventory
@@ -48,14 +48,15 @@ async def stock(fleet: Fleet, observed: Observed, deadline_s: float = OBSERVE_S)
     A node that does not tell its images within `deadline_s` is unknown. Raises `SupplyError` when the vault is there
     and cannot be read.
     """
-    rules = rules_of(fleet.spec, lockfile.read(fleet.spec.root))
+    lock = lockfile.read(fleet.spec.root)
+    rules = rules_of(fleet.spec, lock)
     states, vault = await asyncio.gather(
         with_inventory(fleet.nodes, observed.nodes, _known(observed), deadline_s),
-        asyncio.to_thread(_look, vault_path(fleet.spec), rules.protect),
+        asyncio.to_thread(_look, vault_path(fleet.spec), rules.protect, lock),
     )
     told = {**observed.nodes, **states}
     holdings = [judged(name, facts.images, facts.containers, rules) for name, facts in _read(told.items())]
-    unknown = tuple(told[name] for name in sorted(told) if isinstance(told[name], Unknown))
+    unknown = tuple(state for _, state in sorted(told.items(), key=_node) if isinstance(state, Unknown))
     return Stock(fleet.desired.fleet, rules, tuple(item for found in holdings for item in found), unknown, vault)
 
 
@@ -64,7 +65,8 @@ async def collect(fleet: Fleet, plan: GcPlan, on_removed: OnRemoved = lambda rem
 
     A failure is told with its place, and the rest goes on. Nothing is forced.
     """
-    rules = rules_of(fleet.spec, lockfile.read(fleet.spec.root))
+    lock = lockfile.read(fleet.spec.root)
+    rules = rules_of(fleet.spec, lock)
     by_node: dict[str, list[Holding]] = {}
     for item in plan.removals:
         by_node.setdefault(item.node, []).append(item)
@@ -73,7 +75,7 @@ async def collect(fleet: Fleet, plan: GcPlan, on_removed: OnRemoved = lambda rem
     removals = [item for sweep in sweeps for item in sweep.removals]
     freed = {sweep.node: sweep.freed_bytes for sweep in sweeps}
     if plan.vault is not None and not plan.vault.is_empty:
-        removed, freed[VAULT] = await asyncio.to_thread(_sweep_vault, plan, rules, vault_path(fleet.spec))
+        removed, freed[VAULT] = await asyncio.to_thread(_sweep_vault, plan, rules, vault_path(fleet.spec), lock)
         on_removed(removed)
         removals.append(removed)
     return Collected(tuple(removals), freed, tuple(sweep.unknown for sweep in sweeps if sweep.unknown is not None))
@@ -97,12 +99,16 @@ def _pin(image: specs.ImageRef) -> ImagePin:
     return ImagePin(image.text, image.digest, image.kind, image.registry or None, image.repository or None)
 
 
+def _node(entry: tuple[str, object]) -> str:
+    return entry[0]
+
+
 def _known(observed: Observed) -> list[str]:
     return [name for name, _ in _read(observed.nodes.items())]
 
 
 def _read(states: Iterable[tuple[str, NodeFacts | Unknown]]) -> Iterator[tuple[str, NodeFacts]]:
-    return ((name, facts) for name, facts in sorted(states) if isinstance(facts, NodeFacts))
+    return ((name, facts) for name, facts in sorted(states, key=_node) if isinstance(facts, NodeFacts))
 
 
 class _Sweep:
@@ -159,58 +165,73 @@ class _Sweep:
 
 # the vault
 
+Named = tuple[tuple[str, ...], tuple[str, ...]]
+"""What a document refers to: the manifests of an index; the config and the layers of a manifest."""
 
-def _look(path: Path, protect: tuple[str, ...]) -> VaultFacts | None:
-    """The vault as it is; None when there is none."""
+NOTHING: Named = ((), ())
+
+
+def _look(path: Path, protect: tuple[str, ...], lock: Lock) -> VaultFacts | None:
+    """The vault as it is; None when there is none. Raises `SupplyError` when it cannot be read."""
     if not path.is_dir():
         return None
     vault = Vault(path)
-    roots = {owner: tuple(tops) for owner, tops in vault.roots().items()}
-    below, damaged = _references(vault, (top for tops in roots.values() for top in tops))
+    roots = {owner: tuple(sorted(tops)) for owner, tops in vault.roots().items()}
+    below, damaged = _references(vault, (top for tops in roots.values() for top in tops), lock)
+    blobs = tuple(Blob(*told) for told in vault.digests())
+    whole = {blob.digest for blob in blobs}
     return VaultFacts(
         path=str(path),
         seen_s=time.time(),
         roots=roots,
-        blobs=tuple(Blob(*told) for told in vault.digests()),
-        parts=tuple(_parts(path)),
+        blobs=blobs,
+        parts=tuple(part for part in (Blob(*told) for told in vault.parts()) if part.digest not in whole),
         below=below,
         damaged=damaged,
         protected_by=_protected_by(path, protect),
     )
 
 
-def _parts(path: Path) -> Iterator[Blob]:
-    for part in sorted(path.rglob("*.part")):
-        try:
-            told = part.stat()
-        except FileNotFoundError:  # it is whole now
-            continue
-        yield Blob(str(part.relative_to(path)), told.st_size, told.st_mtime)
-
-
-def _references(vault: Vault, tops: Iterable[str]) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
-    """What each index and manifest refers to, and which of them are damaged. What is not there refers to nothing."""
+def _references(vault: Vault, tops: Iterable[str], lock: Lock) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
+    """What each index and manifest refers to, and which of them are damaged and not in the lock either: what those
+    refer to is not known. What is not there refers to nothing.
+    """
+    locked = _locked(lock)
     below: dict[str, tuple[str, ...]] = {}
     damaged: set[str] = set()
     open_ends = [*tops]
     while open_ends:
         digest = open_ends.pop()
-        if digest in below or digest in damaged:
+        if digest in below:
             continue
         try:
-            documents, blobs = _named_in(vault.read(digest), digest)
-        except SupplyError as error:
-            if error.kind is not SupplyErrorKind.NOT_FOUND:
+            documents, blobs = _named_in(vault.path(digest), digest)
+        except (SupplyError, OSError) as error:
+            documents, blobs = locked.get(digest, NOTHING)
+            if digest not in locked and not isinstance(error, FileNotFoundError):
                 damaged.add(digest)
-            continue
         below[digest] = documents + blobs
         open_ends += documents
     return below, tuple(sorted(damaged))
 
 
-def _named_in(data: bytes, digest: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The manifests an index names, and the config and the layers a manifest names. Raises `SupplyError`."""
-    told = parsed(data, digest)
+def _locked(lock: Lock) -> dict[str, Named]:
+    found: dict[str, Named] = {}
+    images = [image for image in lock.images if image.kind == "digest"]
+    for platform in (item for image in images for item in image.platforms):
+        found[platform.manifest] = (), (platform.config, *(layer.digest for layer in platform.layers))
+    for image in (image for image in images if image.digest not in found):
+        found[image.digest] = tuple(platform.manifest for platform in image.platforms), ()
+    return found
+
+
+def _named_in(path: Path, digest: str) -> Named:
+    """The manifests an index names, and the config and the layers a manifest names. Raises `SupplyError`, `OSError`.
+
+    Not by `Vault.read`, which drops what is damaged: looking changes nothing.
+    """
+    with path.open("rb") as file:
+        told = parsed(read_document(digest, LARGEST_DOCUMENT, lambda _, most: file.read(most)), digest)
     manifests, layers = (told[key] if isinstance(told.get(key), list) else [] for key in ("manifests", "layers"))
     parts = [*layers, *([told["config"]] if told.get("config") else [])]
     return tuple(descriptor(item, digest)[0] for item in manifests), tuple(
@@ -228,22 +249,19 @@ def _protected_by(vault: Path, protect: Iterable[str]) -> str:
     return ""
 
 
-def _sweep_vault(plan: GcPlan, rules: Rules, path: Path) -> tuple[Removed, int]:
+def _sweep_vault(plan: GcPlan, rules: Rules, path: Path, lock: Lock) -> tuple[Removed, int]:
     """Remove what the plan says and a fresh look still says; with the bytes that were freed."""
     freed = 0
     try:
-        fresh = gc_plan(Stock(plan.fleet, rules, plan.stays, plan.unknown, _look(path, rules.protect))).vault
+        facts = _look(path, rules.protect, lock)
+        fresh = gc_plan(Stock(plan.fleet, rules, plan.stays, plan.unknown, facts)).vault
         if plan.vault is None or fresh is None:
             return Removed(VAULT, str(path), Ending.GONE), freed
         due, vault = _both(plan.vault, fresh), Vault(path)
         for top in due.released:
             vault.release(plan.fleet, top)
-        for blob in due.blobs:
-            vault.remove(blob.digest)
-            freed += blob.size_bytes
-        for part in due.parts:
-            (path / part.digest).unlink(missing_ok=True)
-            freed += part.size_bytes
+        for blob in (*due.blobs, *due.parts):
+            freed += vault.remove(blob.digest)
     except (SupplyError, OSError) as error:
         return Removed(VAULT, str(path), Ending.FAILED, str(error), getattr(error, "hint", "")), freed
     return Removed(VAULT, str(path), Ending.REMOVED), freed

@@ -57,7 +57,7 @@ class Images(Record):
     vault: LocalPath | None = Field(
         default=None,
         description="folder on the controller that keeps image blobs by content: relative to this file, ~ is the home "
-        "folder; default: fleet/vault in $XDG_CACHE_HOME or ~/.cache",
+        "folder; default: $FLEET_VAULT, or else fleet/vault in $XDG_CACHE_HOME or ~/.cache",
     )
     parallel: int = Field(default=8, ge=1, le=256, description="how many nodes are brought images at the same time")
     bandwidth: PositiveSize | None = Field(

@@ -18,7 +18,7 @@ PART_S = 86400.0
 
 @dataclass(frozen=True)
 class Blob:
-    """A blob of the vault, or a half one (`digest` is then its file's name)."""
+    """A blob of the vault, or what is there of one; when the last of it came (epoch seconds)."""
 
     digest: str
     size_bytes: int

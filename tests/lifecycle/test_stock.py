@@ -14,7 +14,9 @@ from reconciler.cli.main import run
 from reconciler.cli.wiring import Wiring
 from reconciler.core.desired import ContainerSpec
 from reconciler.core.garbage import Collected, Ending, GcPlan, Stock, gc_plan
+from reconciler.core.lock import Lock, LockedImage, LockedLayer, LockedPlatform
 from reconciler.fleet import Fleet
+from reconciler.images import lockfile
 from reconciler.images.vault import Vault
 from reconciler.nodes.errors import ErrorKind
 from reconciler.stock import collect, stock
@@ -274,7 +276,8 @@ def test_the_vault_keeps_what_a_node_or_another_fleet_needs_and_loses_the_rest(f
 
 
 def test_half_transfers_older_than_a_day_go(fleet: Command, shop: Shop) -> None:
-    old, young = (shop.folder / "vault" / "blobs" / "sha256" / f"{name}.part" for name in ("old", "young"))
+    names = (sha256(name).removeprefix("sha256:") for name in ("old", "young"))
+    old, young = (shop.folder / "vault" / "blobs" / "sha256" / f"{name}.part" for name in names)
     shop.put(b"young", age_s=0)
     for path in (old, young):
         path.write_bytes(b"half")
@@ -301,7 +304,31 @@ def test_a_damaged_manifest_keeps_everything_and_is_told(fleet: Command, shop: S
     code, output, _ = fleet("images", "gc", "--yes")
     assert (0, True) == (code, lost in shop.blobs())
     assert "is damaged" in output
-    assert blobs - {top} <= shop.blobs()
+    assert blobs == shop.blobs() - {lost}
+
+
+def test_what_the_lock_tells_of_a_damaged_image_keeps_its_layers_and_nothing_else(fleet: Command, shop: Shop) -> None:
+    layer, config = shop.put(b"layer"), shop.put(b"config")
+    manifest, top, lost = shop.put(b"damaged manifest"), shop.put(b"damaged index"), shop.put(b"lost")
+    for digest in (manifest, top):
+        shop.vault.path(digest).write_bytes(b"something else")
+        os.utime(shop.vault.path(digest), (0, 0))
+    shop.vault.keep("lab", top)
+    shop.edit(shop.image.digest, top)
+    platform = LockedPlatform("linux/amd64", manifest, 16, config, 6, (LockedLayer(layer, 5, sha256("content")),))
+    lockfile.write(shop.folder, Lock((LockedImage(REPO, top, "digest", (platform,), 13),)))
+    assert 0 == fleet("images", "gc", "--yes")[0]
+    assert {layer, config, manifest, top} == shop.blobs()
+    assert lost not in shop.blobs()
+
+
+def test_a_vault_that_cannot_be_read_is_an_error_with_its_place(fleet: Command, shop: Shop) -> None:
+    (shop.folder / "vault").mkdir()
+    (shop.folder / "vault" / "roots").mkdir()
+    (shop.folder / "vault" / "roots" / "lab").write_text("no folder")
+    code, _, error = fleet("images", "ls")
+    assert 1 == code
+    assert str(shop.folder / "vault") in error
 
 
 def test_only_the_vault_or_only_the_nodes(fleet: Command, shop: Shop) -> None:
