@@ -87,7 +87,7 @@ def test_a_registry_without_ranges_cannot_go_on_in_the_middle(played: PlayedRegi
 def test_a_blob_that_breaks_off_gives_what_came_and_an_error(played: PlayedRegistry) -> None:
     digest = blob_in(played)
     played.cut_at[digest] = 1000
-    came = []
+    came: list[bytes] = []
     with client(played).blob("org/x", digest) as chunks, pytest.raises(SupplyError) as told:
         came.extend(chunks)
     assert (SupplyErrorKind.NO_ANSWER, BLOB[:1000]) == (told.value.kind, b"".join(came))
