@@ -66,13 +66,17 @@ class Stock:
 
 @dataclass(frozen=True)
 class VaultPlan:
-    """What of the vault would go. `released`: images this fleet needs no more. `note`: why something stays, or ""."""
+    """What of the vault would go. `released`: images this fleet needs no more. `note`: why something stays, or "".
+
+    `young`: how many blobs no image needs, but may be part of a transfer that is under way.
+    """
 
     path: str
     released: tuple[str, ...] = ()
     blobs: tuple[Blob, ...] = ()
     parts: tuple[Blob, ...] = ()
     note: str = ""
+    young: int = 0
 
     @property
     def is_empty(self) -> bool:
@@ -127,8 +131,9 @@ def _vault_plan(stock: Stock, stays: Iterable[Holding]) -> VaultPlan | None:
     if damaged:
         note = f"{damaged[0][:19]} is damaged: what it refers to is not known, so no blob is removed"
         return VaultPlan(vault.path, parts=parts, note=note)
-    old = (item for item in vault.blobs if vault.seen_s - item.changed_s > TRANSFER_S)
-    return VaultPlan(vault.path, released, tuple(item for item in old if item.digest not in reached), parts, note)
+    loose = [item for item in vault.blobs if item.digest not in reached]
+    old = tuple(item for item in loose if vault.seen_s - item.changed_s > TRANSFER_S)
+    return VaultPlan(vault.path, released, old, parts, note, len(loose) - len(old))
 
 
 def _released(stock: Stock, stays: Iterable[Holding], tops: Iterable[str]) -> tuple[tuple[str, ...], str]:

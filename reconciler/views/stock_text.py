@@ -135,7 +135,7 @@ def _gc(plan: GcPlan) -> Iterator[str]:
         yield f"{node}: up to {size(at_most)}" if at_most else f"{node}:"
         for item in (item for item in plan.removals if item.node == node):
             yield f"  - {item.name}  {_size_of(item.image)}  {item.reason}"
-    if plan.vault is not None and (plan.vault.note or not plan.vault.is_empty):
+    if plan.vault is not None and (plan.vault.note or plan.vault.young or not plan.vault.is_empty):
         yield ""
         yield from _gc_vault(plan.vault)
     found = Counter(item.standing for item in plan.stays)
@@ -151,8 +151,10 @@ def _gc_head(plan: GcPlan, nodes: Sequence[str]) -> str:
     if plan.removals:
         at_most = size(_bytes(plan.removals))
         told.append(f"{count(len(plan.removals), 'image')} to remove on {count(len(nodes), 'node')}, up to {at_most}")
-    if plan.vault is not None and not plan.vault.is_empty:
+    if plan.vault is not None and plan.vault.bytes:
         told.append(f"{size(plan.vault.bytes)} of the vault")
+    elif plan.vault is not None and plan.vault.released:
+        told.append(f"{count(len(plan.vault.released), 'image')} of the vault released")
     return "; ".join(told)
 
 
@@ -164,6 +166,8 @@ def _gc_vault(vault: VaultPlan) -> Iterator[str]:
         yield f"  - {count(len(vault.blobs), 'blob')} that no image needs: {size(_size(vault.blobs))}"
     if vault.parts:
         yield f"  - {count(len(vault.parts), 'half transfer')} older than a day: {size(_size(vault.parts))}"
+    if vault.young:
+        yield f"  ! {count(vault.young, 'blob')} of the last hour may be part of a transfer: for a later time"
     if vault.note:
         yield f"  ! {vault.note}"
 

@@ -81,6 +81,18 @@ def test_nothing_to_collect_is_said() -> None:
     )
 
 
+def test_images_that_are_released_before_their_blobs_go_are_counted() -> None:
+    vault = VaultFacts("/v", NOW, {"lab": (OLD.id,)}, (Blob(OLD.id, GIB, NOW - 60),))
+    expected = [
+        "fleet lab · 1 image of the vault released",
+        "",
+        "vault /v: 0 B",
+        "  - sha256:dddddddddddd: no lane and no node of this fleet needs it",
+        "  ! 1 blob of the last hour may be part of a transfer: for a later time",
+    ]
+    assert expected == gc_text(gc_plan(Stock("lab", RULES, (), (), vault))).splitlines()
+
+
 def test_why_a_vault_is_left_alone_is_said_also_when_nothing_is_to_do() -> None:
     vault = VaultFacts("/srv/archive/vault", NOW, {}, protected_by="/srv/archive")
     text = gc_text(gc_plan(Stock("lab", RULES, (), (), vault)))
