@@ -1,13 +1,21 @@
 """Shows an apply as it goes: a live table on a terminal, plain lines elsewhere."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from reconciler.cli.wiring import mute
 from reconciler.core.events import Event, StepEnded, StepProgress, StepStarted
+from reconciler.core.plan import Op
 from reconciler.views.event_text import event_lines, step_words
-from reconciler.views.words import one_line, size
+from reconciler.views.pull_meter import Meter, PullLines, Pulls
+from reconciler.views.words import one_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
 
 
 @contextmanager
@@ -19,36 +27,33 @@ def reporter(*, quiet: bool) -> Iterator[Callable[[Event], None]]:
         with _live() as on_event:
             yield on_event
     else:
-        yield _plain
+        yield _Plain().take
 
 
-def _plain(event: Event) -> None:
-    try:
-        for line in event_lines(event):
-            sys.stdout.write(line + "\n")
-        sys.stdout.flush()
-    except OSError:  # a reader that went away or a full disk is no reason to leave a lane half booted
-        mute()
+class _Plain:
+    """Lines as they come; of long pulls one now and then."""
+
+    def __init__(self) -> None:
+        self._pulls = PullLines()
+
+    def take(self, event: Event) -> None:
+        try:
+            for line in (*self._pulls.lines(event, time.monotonic()), *event_lines(event)):
+                sys.stdout.write(line + "\n")
+            sys.stdout.flush()
+        except OSError:  # a reader that went away or a full disk is no reason to leave a lane half booted
+            mute()
 
 
 NEWS_STARTS_AT = 60
 """Columns that the rest of a line takes, about: news is cut so that a line stays a line."""
 
 
-def _news(event: StepProgress) -> str:
-    """Bytes, where it is about bytes, and what is being done."""
-    if event.done_bytes is None:
-        return one_line(event.doing)
-    total = f" of {size(event.total_bytes)}" if event.total_bytes else ""
-    return one_line(f"{size(event.done_bytes)}{total} {event.doing}")
-
-
 @contextmanager
 def _live() -> Iterator[Callable[[Event], None]]:
     """Ended steps scroll by; running ones stay below with time, bytes and news."""
     from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     console = Console(highlight=False)
     columns = (
@@ -59,19 +64,63 @@ def _live() -> Iterator[Callable[[Event], None]]:
         TextColumn("{task.fields[news]}"),
     )
     progress = Progress(*columns, console=console, transient=True)
-    tasks: dict[str, TaskID] = {}
+    with progress:
+        yield _Table(console, progress).take
 
-    def on_event(event: Event) -> None:
+
+class _Table:
+    """A line for each running step, and one for all pulls together where there are several."""
+
+    def __init__(self, console: "Console", progress: "Progress") -> None:
+        self._console = console
+        self._progress = progress
+        self._pulls = Pulls()
+        self._tasks: dict[str, TaskID] = {}
+        self._running: set[str] = set()
+        self._total: TaskID | None = None
+
+    def take(self, event: Event) -> None:
+        self._pulls.take(event, time.monotonic())
         if isinstance(event, StepStarted):
-            tasks[event.step.id] = progress.add_task(escape(step_words(event.step)), total=None, news="")
-        elif isinstance(event, StepProgress) and event.step.id in tasks:
-            news = escape(_news(event)[: max(console.width - NEWS_STARTS_AT, 20)])
-            progress.update(tasks[event.step.id], completed=event.done_bytes or 0, total=event.total_bytes, news=news)
-        elif isinstance(event, StepEnded) and event.step.id in tasks:
-            progress.remove_task(tasks.pop(event.step.id))
+            self._tasks[event.step.id] = self._add(step_words(event.step))
+            self._running |= {event.step.id} if event.step.op is Op.PULL else set()
+        elif isinstance(event, StepProgress) and event.step.id in self._tasks:
+            self._tell(event)
+        elif isinstance(event, StepEnded) and event.step.id in self._tasks:
+            self._progress.remove_task(self._tasks.pop(event.step.id))
+            self._running.discard(event.step.id)
+        self._sum_up()
         if not isinstance(event, StepStarted):
             for line in event_lines(event):
-                console.print(line, markup=False)
+                self._console.print(line, markup=False)
 
-    with progress:
-        yield on_event
+    def _add(self, words: str) -> "TaskID":
+        from rich.markup import escape
+
+        return self._progress.add_task(escape(one_line(words)), total=None, news="")
+
+    def _tell(self, event: StepProgress) -> None:
+        task = self._tasks[event.step.id]
+        if event.step.op is Op.PULL and event.done_bytes is not None:
+            self._show(task, self._pulls.of(event.step), event.doing)
+        else:
+            self._progress.update(task, news=self._fitting(event.doing))
+
+    def _show(self, task: "TaskID", meter: Meter, doing: str = "") -> None:
+        news = self._fitting(f"{meter} {doing}".rstrip())
+        self._progress.update(task, completed=meter.done_bytes, total=meter.total_bytes, news=news)
+
+    def _fitting(self, text: str) -> str:
+        from rich.markup import escape
+
+        return escape(one_line(text)[: max(self._console.width - NEWS_STARTS_AT, 20)])
+
+    def _sum_up(self) -> None:
+        """The line for all pulls, while any of them runs."""
+        if self._running and self._pulls.count > 1:
+            if self._total is None:
+                self._total = self._add("all images")
+            self._show(self._total, self._pulls.total())
+        elif self._total is not None:
+            self._progress.remove_task(self._total)
+            self._total = None

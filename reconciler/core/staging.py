@@ -57,6 +57,14 @@ class Group:
             return 0
         return self.biggest if self.seed else sum(want.bytes for want in self.wants)
 
+    @property
+    def streams(self) -> int:
+        """How many share the controller's uplink. Nodes that get the same by a seed are one."""
+        if self.holds:
+            return 0
+        sizes = [want.bytes for want in self.wants if want.bytes]
+        return len(set(sizes)) if self.seed else len(sizes)
+
 
 @dataclass(frozen=True)
 class Staging:
@@ -181,10 +189,8 @@ class Staging:
         )
 
     def _seconds(self, want: Want, group: Group) -> int:
-        """Downloading and unpacking overlap, so the slower one counts. Groups that come at once share the uplink."""
-        if want.bytes == 0:
-            return 0
-        sending = [item.sent_bytes for item in self.groups if item.sent_bytes]
-        wire_bytes = min(sum(sending), group.sent_bytes * len(sending))
+        """Downloading and unpacking overlap, so the slower one counts. All that comes at once shares the uplink."""
+        sent_bytes = sum(item.sent_bytes for item in self.groups)
+        wire_bytes = 0 if group.holds else min(sent_bytes, want.bytes * sum(item.streams for item in self.groups))
         unpack_s = want.unpacked_bytes / self.settings.unpack_bytes_s
         return ceil(max(wire_bytes / self.settings.uplink_bytes_s, unpack_s))

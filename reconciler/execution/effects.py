@@ -6,17 +6,19 @@ it only finds out whether what the plan says is still right.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from reconciler.core.desired import Gang
 from reconciler.core.explain import describe_end
+from reconciler.core.figures import size
 from reconciler.core.gate import Health
 from reconciler.core.identity import labels, proved_name, unproved_name
 from reconciler.core.machine import Status
 from reconciler.core.neighbours import intruders, told
 from reconciler.core.observed import Container
 from reconciler.core.plan import Op, Plan, Step
+from reconciler.core.transfer import Relay
 from reconciler.execution.gate import CONNECT_S, GangWatch, wait_until_proved
 from reconciler.execution.outcomes import APPLIED, NOOP, Outcome, failed, stale
 from reconciler.execution.secrets import SecretError, hider, resolve
@@ -92,12 +94,13 @@ class Effects:
         return Outcome(Status.UNREACHABLE, _told(trouble))
 
     async def _pull(self, step: Step, node: Node, on_progress: OnProgress) -> Outcome:
-        rank = self.plan.gang(step.gang).ranks[step.rank or 0]
-        pin = rank.container.image
+        gang = self.plan.gang(step.gang)
+        pin = gang.ranks[step.rank or 0].container.image
         if await node.images.present(pin) is not None:
             return NOOP
-        await node.images.stage(pin, self._platform(step), on_progress)
-        return APPLIED
+        moved = _Moved(on_progress)
+        await node.images.stage(pin, self._platform(step), moved, Relay.of(gang, step.seed) if step.seed else None)
+        return Outcome(Status.APPLIED, moved.told())
 
     def _platform(self, step: Step) -> str:
         return dict(self.plan.platforms)[step.node or ""]
@@ -196,6 +199,25 @@ class Effects:
         """The container of each rank: by what the plan confirms after this gate."""
         confirms = (item for item in self.plan.steps if item.gang == step.gang and item.op is Op.CONFIRM)
         return {item.rank or 0: item.container_id or item.target for item in confirms}
+
+
+@dataclass
+class _Moved:
+    """Passes progress on, and remembers what moved and by which ways."""
+
+    on_progress: OnProgress
+    bytes: int = 0
+    ways: dict[str, None] = field(default_factory=dict)
+
+    def __call__(self, news: Progress) -> None:
+        self.bytes = max(self.bytes, news.done_bytes)
+        if news.via and news.done_bytes:
+            self.ways[news.via] = None
+        self.on_progress(replace(news, doing=", ".join(word for word in (news.doing, news.via) if word)))
+
+    def told(self) -> str:
+        """ "1.2 GiB, relayed by dgx1"; empty when no bytes were told."""
+        return ", ".join((size(self.bytes), *self.ways)) if self.bytes else ""
 
 
 def _say_hidden(on_progress: OnProgress, hide: Callable[[str], str], news: Progress) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from reconciler.core.plan import Change, Outage, Plan
 from reconciler.views.markdown import cell, code
 from reconciler.views.plan_text import DELETES, Boots, plan_text, total
+from reconciler.views.transfer_text import transfer_lines
 from reconciler.views.words import dark_time, shortened
 
 BUDGET = 60_000
@@ -58,6 +59,10 @@ def _head(plan: Plan, boots: Boots) -> Iterator[str]:
     if plan.refusals or plan.unknown or plan.deferred:
         yield ""
     yield from _table(plan, boots)
+    if plan.transfers:
+        yield ""
+    for line in transfer_lines(plan.transfers):
+        yield f"- image {_told(line)}"
 
 
 def _table(plan: Plan, boots: Boots) -> Iterator[str]:

@@ -7,9 +7,18 @@ from functools import cached_property
 
 from reconciler.core.diff import FieldChange
 from reconciler.core.plan import Change, Foreign, Kind, Op, Outage, Plan, Refusal, Step
-from reconciler.views.words import count, dark_time, one_line, shortened, size
+from reconciler.views.transfer_text import short, transfer_lines
+from reconciler.views.words import count, dark_time, one_line, shortened
 
-SIGNS = {Kind.BOOT: "+", Kind.REPLACE: "~", Kind.REPAIR: "~", Kind.PROVE: "?", Kind.STOP: "-", Kind.CLEAN: "-"}
+SIGNS = {
+    Kind.BOOT: "+",
+    Kind.REPLACE: "~",
+    Kind.REPAIR: "~",
+    Kind.PROVE: "?",
+    Kind.STOP: "-",
+    Kind.CLEAN: "-",
+    Kind.SYNC: "<",
+}
 DELETES = frozenset({Kind.STOP, Kind.CLEAN})
 FIELDS_SHOWN = 12
 """More field changes than this are counted: a plan so long that nobody reads it hides its deletes."""
@@ -100,7 +109,8 @@ class _Text:
     def _change(self, change: Change) -> Iterator[str]:
         yield f"  {SIGNS[change.kind]} {change.kind:<8}{change.gang:<{self._width}}  {change.reason}"
         yield f"      nodes   {' '.join(change.nodes)}"
-        yield from self._images(change)
+        coming = [item for item in self.plan.transfers if item.gang == change.gang]
+        yield from (f"      image   {line}" for line in transfer_lines(coming))
         yield from (f"      note    {note}" for note in change.notes)
         if change.kind in {Kind.CLEAN, Kind.PROVE}:
             yield from self._removed(change)
@@ -108,15 +118,6 @@ class _Text:
             yield _field(field)
         if len(change.fields) > FIELDS_SHOWN:
             yield f"      and {len(change.fields) - FIELDS_SHOWN} more fields; `fleet plan --json` shows all"
-
-    def _images(self, change: Change) -> Iterator[str]:
-        """One line for each missing image: where, and how much each node has to fetch."""
-        pulls = self._steps.get((change.gang, Op.PULL), [])
-        for image in dict.fromkeys(step.target for step in pulls):
-            steps = [step for step in pulls if step.target == image]
-            sizes = {step.estimate_bytes for step in steps if step.estimate_bytes is not None}
-            each = f": up to {size(max(sizes))} each" if sizes else ""
-            yield f"      image   {_short(image)} is missing on {' '.join(step.node or '' for step in steps)}{each}"
 
     def _removed(self, change: Change) -> Iterator[str]:
         """The containers that go for good, and which of them run."""
@@ -158,15 +159,10 @@ def _refusals(refusals: Sequence[Refusal]) -> Iterator[str]:
         yield from (f"      {line}" for line in refusal.hint.splitlines())
 
 
-def _short(reference: str) -> str:
-    name, at, digest = reference.rpartition("@")
-    return f"{name}{at}{digest[:19]}"
-
-
 def _field(field: FieldChange) -> str:
     before, after = field.before or "not set", field.after or "not set"
     if field.field == "image":
-        before, after = _short(before), _short(after)
+        before, after = short(before), short(after)
     return f"      {field.field}: {shortened(before, VALUE_SHOWN)} -> {shortened(after, VALUE_SHOWN)}"
 
 

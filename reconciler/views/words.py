@@ -2,6 +2,10 @@
 
 from collections.abc import Sequence
 
+from reconciler.core.figures import size
+
+__all__ = ["boot_time", "count", "dark_time", "duration", "one_line", "shortened", "size"]
+
 
 def one_line(text: str) -> str:
     """Text from outside on one line: what could move a cursor or fake a line is spelled out, as "\\n" or "\\x1b"."""
@@ -24,16 +28,6 @@ def duration(seconds: float) -> str:
     hours, minutes = divmod(minutes, 60)
     parts = [f"{hours}h" if hours else "", f"{minutes}m" if minutes else "", f"{rest}s" if rest and not hours else ""]
     return "".join(parts)
-
-
-def size(count: int) -> str:
-    """Bytes with a binary unit: 15246417152 -> "14.2 GiB"."""
-    value = float(count)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if round(value, 1) < 1024:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1024
-    return f"{value:.1f} TiB"
 
 
 def count(number: int, noun: str) -> str:

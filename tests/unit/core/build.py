@@ -6,7 +6,18 @@ from typing import Any
 
 from reconciler.core.desired import ContainerSpec, Desired, Gang, HealthGate, ImagePin, NodeDeclaration, RankSpec
 from reconciler.core.identity import container_name, labels, owner_of, unproved_name
-from reconciler.core.observed import Container, Gpu, LocalImage, NodeFacts, Observed, Source, Unknown, UnknownKind
+from reconciler.core.lock import LockedImage, LockedLayer, LockedPlatform
+from reconciler.core.observed import (
+    Container,
+    Gpu,
+    LocalImage,
+    NodeFacts,
+    Observed,
+    Source,
+    SourceImage,
+    Unknown,
+    UnknownKind,
+)
 from reconciler.core.plan import Op, Plan, Step
 from reconciler.core.planner import PlanOptions, make_plan
 
@@ -22,6 +33,28 @@ def digest(letter: str = "a") -> str:
 def pin(letter: str = "a", name: str = "ghcr.io/owner/engine") -> ImagePin:
     registry, _, repository = name.partition("/")
     return ImagePin(f"{name}@{digest(letter)}", digest(letter), "digest", registry, repository)
+
+
+def layer(name: str, size_bytes: int = GIB, unpacked_bytes: int | None = None) -> LockedLayer:
+    return LockedLayer(f"sha256:blob-{name}", size_bytes, f"sha256:diff-{name}", unpacked_bytes)
+
+
+def platform_of(*layers: LockedLayer, config: str = "sha256:config", platform: str = PLATFORM) -> LockedPlatform:
+    """An image of these layers, for one platform; its config has no bytes."""
+    return LockedPlatform(platform, f"sha256:manifest-{config}", 1000, config, 0, layers)
+
+
+def source(letter: str = "a", *layers: LockedLayer, origin: str = "vault") -> SourceImage:
+    """What the sources say of the pin of this letter when they know its layers."""
+    locked = platform_of(*layers, config=f"sha256:config-{letter}")
+    image = LockedImage("ghcr.io/owner/engine", digest(letter), "digest", (locked,))
+    return SourceImage(digest(letter), ((PLATFORM, locked.compressed_bytes),), image, origin)
+
+
+def holding(*layers: LockedLayer, name: str = "other", **others: Any) -> LocalImage:
+    """A local image of these layers."""
+    ids = tuple(item.diff_id for item in layers)
+    return replace(LocalImage(f"sha256:{name}", (f"sha256:digest-{name}",), diff_ids=ids), **others)
 
 
 def spec(*words: str, image: ImagePin | None = None, **others: Any) -> ContainerSpec:

@@ -2,14 +2,16 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from reconciler.core.desired import Gang
 from reconciler.core.drift import findings
-from reconciler.core.observed import Container, NodeFacts, Unknown
+from reconciler.core.observed import Container, NodeFacts, SourceImage, Unknown
 from reconciler.core.plan import Op, Phase, Plan, Step, plan_json
+from reconciler.core.sync import make_sync_plan
 from reconciler.views.drift_report import drift_json, drift_markdown, drift_text
 from reconciler.views.plan_markdown import plan_markdown
 from reconciler.views.plan_text import plan_text
@@ -208,6 +210,71 @@ def test_after_an_apply_every_gang_that_did_not_wait_runs_alone_and_proved(world
         if one.address not in waiting(made):
             assert {(node, one.address) for node in one.nodes} <= up
             assert one.address in planned(done).unchanged
+
+
+@many
+@given(worlds())
+def test_a_seed_is_a_node_of_the_gang_that_answers_and_has_a_python(world: World) -> None:
+    made = planned(world)
+    for pull in (step for step in made.steps if step.op is Op.PULL and step.seed is not None):
+        facts = world.observed.facts(pull.seed or "")
+        assert pull.seed in made.gang(pull.gang).nodes
+        assert facts is not None
+        assert facts.has_python
+        event("a seed that has it" if facts.image_for(made.gang(pull.gang).ranks[0].container.image) else "a spool")
+
+
+@many
+@given(worlds())
+def test_a_pull_is_told_with_figures_that_can_be(world: World) -> None:
+    made = planned(world)
+    pulls = [step for step in made.steps if step.op is Op.PULL]
+    assert {(step.gang, step.node) for step in pulls} == {(item.gang, item.node) for item in made.transfers}
+    for item in made.transfers:
+        source = world.observed.sources.get(f"sha256:{item.image.rpartition(':')[2]}")
+        assert (item.missing_bytes is not None) == isinstance(source, SourceImage)
+        if item.missing_bytes is not None and isinstance(source, SourceImage):
+            assert 0 <= item.missing_bytes <= max(dict(source.bytes_by_platform).values())
+            assert item.layers_shared <= item.layers
+        if item.disk_free_after_bytes is not None:
+            assert 0 <= item.disk_free_after_bytes <= (item.disk_free_bytes or 0)
+
+
+@many
+@given(worlds())
+def test_free_disk_that_wanders_makes_no_other_plan(world: World) -> None:
+    plenty = {
+        name: replace(state, disk_free_bytes=2**40) if isinstance(state, NodeFacts) else state
+        for name, state in world.observed.nodes.items()
+    }
+    less = {
+        name: replace(state, disk_free_bytes=2**40 - 12345) if isinstance(state, NodeFacts) else state
+        for name, state in plenty.items()
+    }
+    plans = [planned(replace(world, observed=replace(world.observed, nodes=nodes))) for nodes in (plenty, less)]
+    assert plans[0].id == plans[1].id
+
+
+@many
+@given(worlds())
+def test_a_sync_only_pulls_and_only_what_is_lacking(world: World) -> None:
+    made = make_sync_plan(world.desired, world.observed)
+    assert {step.op for step in made.steps} <= {Op.PULL}
+    assert () == made.aborts
+    for step in made.steps:
+        facts = world.observed.facts(step.node or "")
+        assert facts is not None
+        assert facts.image_for(made.gang(step.gang).ranks[step.rank or 0].container.image) is None
+
+
+@many
+@given(worlds(), SEEDS)
+def test_a_sync_is_the_same_bytes_in_any_order_and_leaves_nothing_to_sync(world: World, seed: int) -> None:
+    made = make_sync_plan(world.desired, world.observed)
+    other = shuffled(world, seed)
+    assert plan_json(made) == plan_json(make_sync_plan(other.desired, other.observed))
+    done = after(world, made, some_order(made, seed))
+    assert () == make_sync_plan(done.desired, done.observed).steps
 
 
 @many

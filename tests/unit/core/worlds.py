@@ -35,9 +35,12 @@ from tests.unit.core.build import (
     facts,
     foreign,
     gang,
+    holding,
+    layer,
     local_id,
     observed,
     pin,
+    source,
     unknown,
 )
 
@@ -147,15 +150,24 @@ def _node(draw: st.DrawFn, name: str, found: list[Container]) -> NodeFacts | Unk
         return unknown(name)
     images = [pin(letter) for letter in LETTERS if draw(st.booleans())]
     listeners = [Listener(30000, process="nginx")] if draw(st.integers(0, 19)) == 0 else []
-    return facts(name, *found, images=images, listeners=tuple(listeners), gpus=(Gpu("GB10"),))
+    made = facts(name, *found, images=images, listeners=tuple(listeners), gpus=(Gpu("GB10"),))
+    shared = (holding(layer("base", 2**28)),) if draw(st.booleans()) else ()
+    return replace(
+        made,
+        images=(*(replace(image, complete=draw(st.booleans())) for image in made.images), *shared),
+        has_python=draw(st.booleans()),
+        store=draw(st.sampled_from(("classic", "containerd"))),
+        disk_free_bytes=draw(st.sampled_from((None, 2**31 + 2**30, 2**39, 2**39))),
+    )
 
 
 @st.composite
 def _source(draw: st.DrawFn, letter: str) -> Source:
     platform = draw(st.sampled_from((PLATFORM, PLATFORM, PLATFORM, "linux/amd64")))
     known = SourceImage(digest(letter), ((platform, 2**30),))
+    layered = source(letter, *(layer(f"{name}", 2**28) for name in ("base", letter, "top")))
     others: list[Source] = [SourceUnknown(digest(letter), "timeout"), SourceMissing(digest(letter), "not found")]
-    return draw(st.sampled_from([known, known, known, *others]))
+    return draw(st.sampled_from([known, layered, layered, *others]))
 
 
 @st.composite
@@ -169,10 +181,10 @@ def worlds(draw: st.DrawFn) -> World:
 
 def shuffled(world: World, seed: int) -> World:
     """The same world, written down in another order."""
-    source = random.Random(seed)
+    dice = random.Random(seed)
 
     def mixed(items: Sequence[T]) -> tuple[T, ...]:
-        return tuple(source.sample(list(items), len(items)))
+        return tuple(dice.sample(list(items), len(items)))
 
     states = {
         name: replace(
@@ -192,10 +204,10 @@ def shuffled(world: World, seed: int) -> World:
 
 def some_order(plan: Plan, seed: int) -> list[Step]:
     """All steps in one of the orders that their requirements allow."""
-    source = random.Random(seed)
+    dice = random.Random(seed)
     left, done, order = list(plan.steps), set[str](), list[Step]()
     while left:
-        step = source.choice([item for item in left if done.issuperset(item.requires)])
+        step = dice.choice([item for item in left if done.issuperset(item.requires)])
         left.remove(step)
         done.add(step.id)
         order.append(step)

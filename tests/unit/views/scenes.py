@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
-from reconciler.core.desired import Desired, HealthGate, Ready, SecretRef
+from reconciler.core.desired import Desired, HealthGate, Ready, SecretRef, TransferSettings
 from reconciler.core.gate import Health, Verdict
-from reconciler.core.observed import Listener, NodeFacts, Observed, SourceImage, Unknown, UnknownKind
-from reconciler.core.plan import Plan
+from reconciler.core.observed import Listener, NodeFacts, Observed, SourceImage, SourceUnknown, Unknown, UnknownKind
+from reconciler.core.plan import Plan, PlanOptions
 from reconciler.core.status import FleetStatus, lane_status, unwanted, views
+from reconciler.core.sync import make_sync_plan
 from tests.unit.core.build import (
     GIB,
     PLATFORM,
@@ -16,12 +17,15 @@ from tests.unit.core.build import (
     facts,
     foreign,
     gang,
+    holding,
+    layer,
     observed,
     pin,
     plan,
     unknown,
     world,
 )
+from tests.unit.core.build import source as image_source
 
 GATE = HealthGate("127.0.0.1", 30000, served_name="mimo-v26-flash", boot_s=2400.0)
 SPARKRING = pin("c", "ghcr.io/fujitsupolycom/sparkring")
@@ -50,6 +54,35 @@ def demo() -> Plan:
     source = SourceImage(SPARKRING.digest, ((PLATFORM, 15_246_417_152),))
     seen = observed(*world(PAIR, SOLO).nodes.values(), last, sources=[source])
     return plan(desired(QUAD), seen, commit="4f2c1ab09d3e77")
+
+
+def _images() -> tuple[Desired, Observed]:
+    layers = [layer(f"{number}", size) for number, size in enumerate((9 * GIB, 4 * GIB, 1200 * 2**20, 30 * 2**20))]
+    source = replace(image_source("c", *layers), origin="https://ghcr.io")
+    old = holding(*layers[:2], layer("old"), name="before")
+    same = holding(*layers, name="mirror", names=("mirror.lan/x:1",))
+    nodes = [
+        facts(name, images=(), has_python=True, disk_free_bytes=free * GIB)
+        for name, free in (("dgx1", 200), ("dgx2", 200), ("dgx3", 180), ("dgx4", 90))
+    ]
+    nodes[2], nodes[3] = replace(nodes[2], images=(old,)), replace(nodes[3], images=(same,))
+    solo = gang("solo", ("dgx5",), image=pin("d", "ghcr.io/owner/small"), cluster="single-5")
+    small = replace(image_source("d", layer("small", 300 * 2**20)), origin="vault")
+    unasked = gang("local", ("dgx6",), image=pin("e", "registry.lab/own"), cluster="single-6")
+    further = (facts("dgx5", images=()), facts("dgx6", images=()))
+    unknown_source = SourceUnknown(digest("e"), "registry.lab does not answer")
+    wanted = replace(desired(QUAD, solo, unasked), transfer=TransferSettings(110 * 2**20, 170 * 2**20))
+    return wanted, observed(*nodes, *further, sources=[source, small, unknown_source])
+
+
+def images() -> Plan:
+    """Nodes that lack different parts of an image, one that has it under another name; one image of no known size."""
+    return plan(*_images())
+
+
+def sync() -> Plan:
+    """The same images, and no lane."""
+    return make_sync_plan(*_images(), options=PlanOptions("fleet 0"))
 
 
 def _everything() -> tuple[Desired, Observed]:
