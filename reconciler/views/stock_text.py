@@ -178,7 +178,9 @@ def _collected(done: Collected) -> Iterator[str]:
     told = [f"{endings[ending]} {ending}" for ending in Ending if endings[ending]]
     yield f"images: {', '.join(told) or 'none removed'}"
     for where, freed in sorted(done.freed_bytes.items()):
-        yield f"{where}: {size(freed)} freed" if freed is not None else f"{where}: how much was freed is not known"
+        yield (
+            f"{where}: about {size(freed)} freed" if freed is not None else f"{where}: how much was freed is not known"
+        )
 
 
 def _unknown(states: Iterable[Unknown], so: str) -> Iterator[str]:

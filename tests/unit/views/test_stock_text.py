@@ -127,9 +127,9 @@ def test_what_came_of_it() -> None:
         "      is it on?",
         "      see its console",
         "images: 1 removed, 1 failed",
-        "dgx1: 14.0 GiB freed",
+        "dgx1: about 14.0 GiB freed",
         "dgx2: how much was freed is not known",
-        "vault: 0 B freed",
+        "vault: about 0 B freed",
     ]
     done = Collected(removals, {"vault": 0, "dgx1": 14 * GIB, "dgx2": None}, (AWAY,))
     assert expected == collected_text(done).splitlines()
