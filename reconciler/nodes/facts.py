@@ -47,6 +47,7 @@ else cat /proc/net/tcp /proc/net/tcp6
 fi
 part cgroup
 grep -sEm1 '[0-9a-f]{64}' /proc/[0-9]*/cgroup
+part python; command -v python3
 part gpu
 if command -v nvidia-smi >/dev/null; then
   limit=; command -v timeout >/dev/null && limit='timeout 5'
@@ -72,6 +73,7 @@ class HostFacts:
     listeners: tuple[Listener, ...]
     gpus: tuple[Gpu, ...]
     missing_paths: tuple[str, ...] = ()
+    has_python: bool = False
 
 
 def parse(output: str) -> HostFacts | None:
@@ -90,6 +92,7 @@ def parse(output: str) -> HostFacts | None:
         listeners=_listeners(parts.get("listen", ()), containers),
         gpus=tuple(gpu for line in parts.get("gpu", ()) if (gpu := _gpu(line))),
         missing_paths=tuple(parts.get("missing", ())),
+        has_python=bool(parts.get("python")),
     )
 
 

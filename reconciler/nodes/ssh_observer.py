@@ -83,6 +83,7 @@ class SshObserver:
             listeners=host.listeners,
             gpus=host.gpus,
             missing_paths=host.missing_paths,
+            has_python=host.has_python,
         )
 
     async def _disk_free(self, info: Json, host: facts.HostFacts) -> int | None:

@@ -76,7 +76,10 @@ class SimPull:
     def _seed(self) -> "SimNode | None":
         if self.relay is None:
             return None
-        node, seed = self.line.node, self.line.fleet.node(self.relay.seed)
+        node, named = self.line.node, {item.name: item for item in self.line.fleet.nodes}
+        seed = named.get(self.relay.seed)
+        if seed is None:
+            return None
         is_meant = seed is node or node.config.address in self.relay.peers
         is_up = seed.is_on and seed.is_linked and seed.config.has_python
         return seed if is_meant and is_up else None

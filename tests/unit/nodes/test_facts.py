@@ -1,5 +1,6 @@
 """The facts script's output, recorded, and what is read from it."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -50,6 +51,7 @@ def test_missing_tools_leave_facts_unknown() -> None:
     addresses = [(item.port, item.address) for item in found.listeners]
     assert addresses == [(22, "10.79.0.11"), (8080, "127.0.0.1"), (8123, "*"), (8124, "::1")]
     assert found.gpus == (Gpu("NVIDIA H200", 143771 * 1024 * 1024, "570.124.06"),) * 2
+    assert not found.has_python
 
 
 @pytest.mark.parametrize("output", ["", "This account is not available.\n", "\n@@fleet begin\n\n@@fleet machine\n"])
@@ -71,3 +73,4 @@ def test_the_script_runs_here(shell: str, tmp_path: Path) -> None:
     assert "/no such folder" not in found.disk_free
     assert tuple(lost) == found.missing_paths
     assert done.stderr == ""
+    assert found.has_python is (shutil.which("python3") is not None)
