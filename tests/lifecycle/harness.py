@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from reconciler.core.events import Event
+from reconciler.core.observed import Observed
 from reconciler.core.plan import Plan
 from reconciler.core.status import FleetStatus
+from reconciler.core.sync import make_sync_plan
 from reconciler.fleet import Applied, Fleet
 from reconciler.testing import Behaviour, ControllerKilled, SimImage, SimulatedFleet, run_simulated, sim_nodes
 from reconciler.testing.images import Decides
@@ -32,20 +34,26 @@ class Story:
     behaviour: Behaviour | Decides = llamacpp_behaviour
     seed: int = 1
     open_store: Callable[[Path], Store] = open_store
+    has_python: bool = True
 
     def __post_init__(self) -> None:
         self.image = SimImage.named("ghcr.io/example/llamacpp", self.behaviour)
         configs = [
-            replace(config, name=name, store=store)
+            replace(config, name=name, store=store, has_python=self.has_python)
             for config, name, store in zip(sim_nodes(4), NAMES, STORES, strict=True)
         ]
-        self.nodes = SimulatedFleet(configs, [self.image], seed=self.seed)
+        self.next_image = self.image.rebuilt()
+        self.mirrored = self.image.under("mirror.lan/llamacpp")
+        self.foreign = replace(SimImage.named("ghcr.io/example/foreign"), bytes_by_platform=(("linux/s390x", 1000),))
+        images = [self.image, self.next_image, self.mirrored, self.foreign]
+        self.nodes = SimulatedFleet(configs, images, seed=self.seed)
         addresses = {config.name: config.address for config in configs}
         self._inventory = Inventory(addresses, {}, self.image.reference, None, configs[0].platform)
         self.place(self.placements)
 
     def place(self, placements: Placements) -> None:
         """Edit the spec: these lanes on these clusters."""
+        self.placements = placements
         write(self.folder, self._inventory, placements)
 
     def edit(self, old: str, new: str) -> None:
@@ -54,6 +62,11 @@ class Story:
         text = path.read_text()
         assert old in text
         path.write_text(text.replace(old, new))
+
+    def use(self, image: SimImage) -> None:
+        """Edit the image of all lanes."""
+        self._inventory = replace(self._inventory, image=image.reference)
+        self.place(self.placements)
 
     def load(self) -> Fleet:
         """The fleet as the spec says now."""
@@ -90,6 +103,30 @@ class Story:
 
         applied: Applied = self.run(work)
         return applied
+
+    def sync(self, *clusters: str, stop_after_s: float | None = None) -> Applied:
+        """Bring images alone, as `fleet images sync --yes` does."""
+
+        async def work(fleet: Fleet) -> Applied:
+            stop = asyncio.Event()
+            if stop_after_s is not None:
+                asyncio.get_running_loop().call_later(stop_after_s, stop.set)
+            return await fleet.apply(self._sync_plan(fleet, await fleet.observe(), clusters), stop=stop)
+
+        applied: Applied = self.run(work)
+        return applied
+
+    def sync_plan(self, *clusters: str) -> Plan:
+        """What a sync would bring now."""
+
+        async def work(fleet: Fleet) -> Plan:
+            return self._sync_plan(fleet, await fleet.observe(), clusters)
+
+        made: Plan = self.run(work)
+        return made
+
+    def _sync_plan(self, fleet: Fleet, observed: Observed, clusters: tuple[str, ...]) -> Plan:
+        return make_sync_plan(fleet.desired, observed, frozenset(clusters) if clusters else None)
 
     def apply_until_killed(self) -> bool:
         """Apply; whether the controller was killed on the way."""
