@@ -181,8 +181,8 @@ class Handler(BaseHTTPRequestHandler):
         with self.server.shelf.blob(digest) as blob:
             blob.until(lambda: blob.size is not None)
             size = blob.size or 0
-            start, end = self._span(size)
-            if (start, end) != (0, size) and not start < end:
+            start, end = self._span(size) or (0, size)
+            if start >= end and self._span(size):
                 self._headers(416, "application/json", 0, {"Content-Range": f"bytes */{size}"})
                 return
             blob.until(lambda: blob.ready > start, FIRST_BYTE_S)  # a blob that cannot be had gets a status of its own
@@ -190,16 +190,16 @@ class Handler(BaseHTTPRequestHandler):
             if self.command != "HEAD":
                 self._send(blob, start, end)
 
-    def _span(self, size: int) -> tuple[int, int]:
-        """From where to where: what is asked for, else all."""
-        found = RANGE.fullmatch(self.headers.get("Range", ""))
+    def _span(self, size: int) -> tuple[int, int] | None:
+        """From where to where, if a part is asked for."""
+        found = RANGE.fullmatch(self.headers.get("Range", "")) if self.command != "HEAD" else None
         if found is None:
-            return 0, size
+            return None
         return int(found[1]), min(int(found[2]) + 1, size) if found[2] else size
 
     def _blob_headers(self, digest: str, start: int, end: int, size: int) -> None:
         headers = {"Docker-Content-Digest": digest, "Accept-Ranges": "bytes"}
-        part = "Range" in self.headers and self.command != "HEAD"
+        part = self._span(size) is not None
         if part:
             headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
         self._headers(206 if part else 200, "application/octet-stream", end - start, headers)

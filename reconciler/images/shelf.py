@@ -180,7 +180,10 @@ class Shelf:
             self._lock.notify_all()
 
     def _bring(self, blob: Blob, draft: Draft) -> None:
-        """Fetch what the draft lacks, in several tries, each from where the last one broke off."""
+        """Fetch what the draft lacks, in several tries, each from where the last one broke off.
+
+        Where the size is not known, the end of a stream is the end of the blob.
+        """
         blob.grow(draft)
         deadline, pause_s = time.monotonic() + self.patience_s, FIRST_PAUSE_S
         while not draft.whole and (blob.size is None or draft.offset < blob.size):
@@ -195,9 +198,11 @@ class Shelf:
                 self.errors[draft.digest] = error
                 time.sleep(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            else:
+                return
 
     def _read(self, blob: Blob, draft: Draft) -> None:
-        """One try. Raises `DamagedError` when more comes than there can be."""
+        """One try, to the end. Raises `DamagedError` when more comes than there can be."""
         with self.fetch(draft.digest, draft.offset) as (size, chunks):
             blob.size = size if blob.size is None else blob.size
             for chunk in chunks:
@@ -206,7 +211,5 @@ class Shelf:
                 if blob.size is not None and draft.offset > blob.size:
                     raise DamagedError(f"more came for {draft.digest} than its {blob.size} bytes")
                 blob.grow(draft)
-        if blob.size is None:
-            blob.size = draft.offset
-        if draft.offset < blob.size:
+        if blob.size is not None and draft.offset < blob.size:
             raise ConnectionError(f"{draft.digest} broke off at byte {draft.offset} of {blob.size}")
