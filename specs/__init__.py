@@ -2,10 +2,11 @@
 
 from specs.diagnostics import Diagnostic, Place, SpecErrors, did_you_mean
 from specs.draft import Draft
+from specs.image_texts import ImageText, image_texts, rewritten
 from specs.images import ImageRef
 from specs.inventory import Cluster, Docker, Images, Interface, Nccl, Node, Registry, Ssh
 from specs.lanes import Health, Lane, Model, Mount, Parallel, Parked, Placement, Probe, Secret
-from specs.loader import load
+from specs.loader import load, load_inventory
 from specs.model import Spec
 from specs.quantities import parse_duration, parse_size
 from specs.rules import Rule
@@ -18,6 +19,7 @@ __all__ = [
     "Draft",
     "Health",
     "ImageRef",
+    "ImageText",
     "Images",
     "Interface",
     "Lane",
@@ -37,8 +39,11 @@ __all__ = [
     "SpecErrors",
     "Ssh",
     "did_you_mean",
+    "image_texts",
     "json_schema",
     "load",
+    "load_inventory",
     "parse_duration",
     "parse_size",
+    "rewritten",
 ]

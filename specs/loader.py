@@ -64,6 +64,22 @@ def load(path: Path, rules: tuple[Rule, ...] = ()) -> Spec:
     return spec.with_source(files.order[0].parent.absolute(), tuple(files.order), partial(value_place, files.tree))
 
 
+def load_inventory(path: Path) -> Spec:
+    """Return the fleet, the registries, the nodes and the settings of images of a spec, and nothing it serves.
+
+    For what has to work before the lanes are valid. Raises SpecErrors with the faults of these.
+    """
+    faults: list[Diagnostic] = []
+    files = Files(Path(path), faults)
+    parts = _Parts(files.tree, faults)
+    fleet, images = parts.fleet(required=files.complete), parts.images()
+    registries, nodes = parts.section("registries"), parts.section("nodes")
+    if faults or fleet is None or images is None:
+        raise SpecErrors(faults)
+    spec = Spec(fleet=fleet, images=images, registries=registries, nodes=nodes)
+    return spec.with_source(files.order[0].parent.absolute(), tuple(files.order), partial(value_place, files.tree))
+
+
 def _draft(sections: dict[str, dict[str, Any]], placements: dict[int, Placement], files: Files) -> Draft:
     return Draft(
         nodes=sections["nodes"],
