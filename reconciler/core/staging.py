@@ -159,7 +159,11 @@ class Staging:
 
     def lacks(self, gang: Gang) -> bool:
         """Whether something is brought for the gang."""
-        return any(want.gang.address == gang.address for want in self.wants)
+        return gang.address in self._lacking
+
+    @cached_property
+    def _lacking(self) -> frozenset[str]:
+        return frozenset(want.gang.address for want in self.wants)
 
     def transfer(self, gang: str, node: str) -> Transfer | None:
         """What is brought to this node for this gang, None when nothing is."""
@@ -188,9 +192,14 @@ class Staging:
             seed=group.seed if want.bytes else None,
         )
 
+    @cached_property
+    def _uplink(self) -> tuple[int, int]:
+        """What leaves the controller, in bytes, and in how many streams."""
+        return sum(item.sent_bytes for item in self.groups), sum(item.streams for item in self.groups)
+
     def _seconds(self, want: Want, group: Group) -> int:
         """Downloading and unpacking overlap, so the slower one counts. All that comes at once shares the uplink."""
-        sent_bytes = sum(item.sent_bytes for item in self.groups)
-        wire_bytes = 0 if group.holds else min(sent_bytes, want.bytes * sum(item.streams for item in self.groups))
+        sent_bytes, streams = self._uplink
+        wire_bytes = 0 if group.holds else min(sent_bytes, want.bytes * streams)
         unpack_s = want.unpacked_bytes / self.settings.unpack_bytes_s
         return ceil(max(wire_bytes / self.settings.uplink_bytes_s, unpack_s))
