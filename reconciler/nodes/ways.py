@@ -10,10 +10,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import chain, repeat
+from typing import Protocol, TypeVar
 
 from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.nodes.loopback import insist_on_loopback
 from reconciler.nodes.openssh import Child, Forward, OpenSsh
+
+S = TypeVar("S")
 
 PAUSES_S = (0.2, 0.4, 0.8, 1.5, 3.0)
 """Before a broken way is tried again: the first time, the second, and from the fifth on the last one."""
@@ -21,7 +24,20 @@ PAUSES_S = (0.2, 0.4, 0.8, 1.5, 3.0)
 LISTEN_TRIES = 6
 LISTEN_PAUSE_S = 0.5
 
-Open = Callable[[], Awaitable[Child]]
+
+class Standing(Protocol):
+    """What makes a way stand: an `ssh` child, or whatever else ends."""
+
+    async def ended(self) -> object:
+        """Return when it stands no more."""
+        ...
+
+    async def close(self) -> None:
+        """End it. No effect when it has ended."""
+        ...
+
+
+Open = Callable[[], Awaitable[Standing]]
 """Opens a way, and says so when it stands. Asked again whenever it broke."""
 
 
@@ -43,22 +59,22 @@ async def kept(open_way: Open) -> AsyncIterator[None]:
         yield
     finally:
         keeper.cancel()
-        await asyncio.shield(way.child.close())
+        await asyncio.shield(way.standing.close())
 
 
 @dataclass
 class _Way:
     open: Open
-    child: Child
+    standing: Standing
 
     async def keep(self) -> None:
         """Open it again whenever it breaks."""
         while True:
-            await self.child.ended()
-            await self.child.close()
-            self.child = await self._again()
+            await self.standing.ended()
+            await self.standing.close()
+            self.standing = await self._again()
 
-    async def _again(self) -> Child:
+    async def _again(self) -> Standing:
         for pause_s in chain(PAUSES_S, repeat(PAUSES_S[-1])):
             await asyncio.sleep(pause_s)
             with contextlib.suppress(NodeError):
@@ -77,7 +93,7 @@ async def straight(ssh: OpenSsh, listen_port: int, server_port: int) -> Child:
     return child
 
 
-async def at_last(open_way: Open) -> Child:
+async def at_last(open_way: Callable[[], Awaitable[S]]) -> S:
     """A port given back a moment ago may still be held by the sshd of a connection that ended: tried for a while."""
     for _ in range(LISTEN_TRIES - 1):
         try:
