@@ -7,7 +7,8 @@ daemon thread that nobody waits for any more just goes.
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
+from functools import partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -32,3 +33,39 @@ async def in_thread(call: Callable[[], T]) -> T:
 
     threading.Thread(target=run, daemon=True, name="fleet-call").start()
     return await future
+
+
+async def with_chunks(chunks: AsyncGenerator[bytes, None], work: Callable[[Iterator[bytes]], T]) -> T:
+    """What `work` makes on a thread of chunks that come on this loop, one at a time. Afterwards they are ended."""
+    drawing = _Drawing(chunks)
+    try:
+        return await in_thread(partial(work, drawing.drawn(asyncio.get_running_loop())))
+    finally:
+        await drawing.end()
+
+
+class _Drawing:
+    """Chunks of a loop, drawn by a thread: none is made before it is asked for."""
+
+    def __init__(self, chunks: AsyncGenerator[bytes, None]) -> None:
+        self._chunks = chunks
+        self._task: asyncio.Task[bytes | None] | None = None
+
+    def drawn(self, loop: asyncio.AbstractEventLoop) -> Iterator[bytes]:
+        """For the thread."""
+        while True:
+            chunk = asyncio.run_coroutine_threadsafe(self._next(), loop).result()
+            if chunk is None:
+                return
+            yield chunk
+
+    async def _next(self) -> bytes | None:
+        self._task = asyncio.current_task()
+        return await anext(self._chunks, None)  # a future cannot hold a StopAsyncIteration
+
+    async def end(self) -> None:
+        """For the loop: also in the middle, where nobody waits for the thread any more."""
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        await self._chunks.aclose()

@@ -2,7 +2,7 @@
 
 import typer
 
-from reconciler.cli import apply, down, drift, images, logs, plan, schema, status, validate, version
+from reconciler.cli import apply, down, drift, images, logs, pin, plan, schema, status, validate, version
 
 app = typer.Typer(
     name="fleet",
@@ -16,5 +16,5 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for module in (validate, plan, apply, status, logs, down, drift, images, schema, version):
+for module in (validate, plan, apply, status, logs, down, drift, images, pin, schema, version):
     module.register(app)
