@@ -6,12 +6,14 @@ process dies, however it dies, the far side reads the end of it and goes.
 
 import asyncio
 import contextlib
+import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -121,19 +123,25 @@ class Child:
         return "\n".join(self.errors)
 
     async def close(self) -> None:
-        """End it: asked first, then made to. No effect when it has ended."""
+        """End it, and the `ssh` to a jump host with it: asked first, then made to. No effect when it has ended."""
+        if self.process.stdin is not None:
+            self.process.stdin.close()
         try:
-            if self.process.returncode is None:
-                _send(self.process.terminate)
+            self._send(signal.SIGTERM)
             async with asyncio.timeout(END_S):
                 await self.process.wait()
                 await asyncio.shield(self._listening)
         except TimeoutError:
             pass
         finally:
-            if self.process.returncode is None:
-                _send(self.process.kill)
+            self._send(signal.SIGKILL)
             self._listening.cancel()
+
+    def _send(self, number: int) -> None:
+        """To its whole group, which has its id; not when it has ended, since ids are used again."""
+        if self.process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, number)
 
     async def become_ready(self) -> None:
         """Return when the forwards stand and the program on the node begins. Raises `NodeError` when it ends."""
@@ -260,8 +268,3 @@ def _piped(stream: S | None) -> S:
     if stream is None:
         raise TypeError("not a pipe")
     return stream
-
-
-def _send(signal: Callable[[], None]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        signal()

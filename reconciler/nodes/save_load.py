@@ -28,9 +28,10 @@ _DOCKER = (
     "export DOCKER_HOST=unix://$1; command -v docker >/dev/null || { echo no docker program there >&2; exit 127; }; "
 )
 _SAVE = _DOCKER + 'echo; echo "@@fleet archive"; exec docker save "$2"'
-_LOAD = _DOCKER + "exec docker load 2>&1"
+_LOAD = 'exec 2>&1; echo; echo "@@fleet load"; ' + _DOCKER + "exec docker load"
 _START = b"@@fleet archive\n"
-"""Before the archive: what the login shell's start-up files say is no part of it."""
+_LOAD_START = "@@fleet load\n"
+"""Before the archive, and before what `docker load` says: the words of the login shell's start-up files are no part."""
 
 _NO_SPACE = "no space left on device"
 _UNLOADED = ("Error unpacking", _NO_SPACE)
@@ -131,8 +132,8 @@ async def _insist_on_saved(saving: Child, reference: str) -> None:
 
 async def _insist_on_loaded(loading: Child, reference: str, output: str) -> None:
     status = await loading.ended()
-    if status or any(words in output for words in _UNLOADED):
-        said = output.strip() if status != SSH_FAILED else ""
+    said = output.partition(_LOAD_START)[2].strip()
+    if status or any(words in said for words in _UNLOADED):
         await _raise(loading, status, f"docker load of {reference} on {loading.target.name}", said)
 
 

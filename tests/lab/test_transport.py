@@ -4,20 +4,25 @@ import asyncio
 import hashlib
 import os
 import signal
+import subprocess
+import sys
 import threading
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from reconciler.core.observed import UnknownKind
+from reconciler.core.transfer import Relay
 from reconciler.images.errors import SupplyError, SupplyErrorKind
 from reconciler.nodes import hosts_toml, node_blobs, save_load, ssh
 from reconciler.nodes.errors import ErrorKind, NodeError, NodeUnknownError
 from reconciler.nodes.openssh import Forward, OpenSsh
+from reconciler.nodes.relays import Relays, Way
 from reconciler.nodes.ssh import SshSession
 from reconciler.nodes.targets import SshTarget
 from reconciler.nodes.ways import star
@@ -30,16 +35,30 @@ from .shell import wait_until
 pytestmark = pytest.mark.lab
 
 PORT = 5917
+PIECE = 1 << 18
 CONTENT = bytes(range(256)) * (1 << 16)  # 16 MiB
 
+WHOLE = hashlib.sha256(CONTENT).hexdigest()
+BLOB = f"sha256:{WHOLE}"
+
 FETCH = """
-import hashlib, sys, urllib.request
-proof = hashlib.sha256()
-with urllib.request.urlopen(sys.argv[1], timeout=90) as answer:
-    for chunk in iter(lambda: answer.read(65536), b""):
-        proof.update(chunk)
+import hashlib, sys, time, urllib.request
+proof, done, tries = hashlib.sha256(), 0, 0
+while done < int(sys.argv[2]):
+    try:
+        request = urllib.request.Request(sys.argv[1], headers={"Range": "bytes=%d-" % done})
+        with urllib.request.urlopen(request, timeout=90) as answer:
+            for chunk in iter(lambda: answer.read(65536), b""):
+                proof.update(chunk)
+                done += len(chunk)
+    except OSError:
+        tries += 1
+        if tries > 30:
+            raise
+        time.sleep(0.5)
 print(proof.hexdigest())
 """
+"""Tries again where it broke off, as Docker does."""
 
 
 @dataclass
@@ -56,12 +75,13 @@ class Server:
 def serving(pause_s: float = 0.0) -> Iterator[Server]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(CONTENT)))
+            start = int(self.headers.get("Range", "bytes=0-")[6:-1])
+            self.send_response(206)
+            self.send_header("Content-Length", str(len(CONTENT) - start))
             self.end_headers()
-            for at in range(0, len(CONTENT), 1 << 18):
-                self.wfile.write(CONTENT[at : at + (1 << 18)])
-                server.sent_bytes += 1 << 18
+            for at in range(start, len(CONTENT), PIECE):
+                self.wfile.write(CONTENT[at : at + PIECE])
+                server.sent_bytes += len(CONTENT[at : at + PIECE])
                 threading.Event().wait(server.pause_s)
 
         def log_message(self, *_: object) -> None:
@@ -78,11 +98,9 @@ def serving(pause_s: float = 0.0) -> Iterator[Server]:
 
 def fetched(node: Node, port: int = PORT) -> str:
     """The hash of what the node gets through its own loopback; why not, when it gets nothing."""
-    done = node.exec(["python3", "-c", FETCH, f"http://127.0.0.1:{port}/"], check=False, timeout=120)
+    url = f"http://127.0.0.1:{port}/v2/fleet/blobs/{BLOB}"
+    done = node.exec(["python3", "-c", FETCH, url, str(len(CONTENT))], check=False, timeout=120)
     return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
-
-
-WHOLE = hashlib.sha256(CONTENT).hexdigest()
 
 
 def listening(node: Node, port: int = PORT) -> list[str]:
@@ -90,9 +108,9 @@ def listening(node: Node, port: int = PORT) -> list[str]:
     return [line.split()[3].rpartition(":")[0] for line in lines]
 
 
-def children() -> list[int]:
-    """The `ssh` processes that this one started."""
-    pids = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+def children(pid: int = os.getpid()) -> list[int]:
+    """The `ssh` processes that this one, or another, started."""
+    pids = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [int(pid) for pid in pids if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ssh\0-F\0")]
 
 
@@ -105,8 +123,8 @@ async def session_with(way_in: SshTarget) -> AsyncIterator[SshSession]:
         await session.close()
 
 
-async def until(what: str, holds: "object", seconds: float = 15) -> None:
-    await asyncio.to_thread(wait_until, what, holds, seconds=seconds)  # type: ignore[arg-type]
+async def until(what: str, holds: Callable[[], bool], seconds: float = 15) -> None:
+    await asyncio.to_thread(partial(wait_until, what, holds, seconds=seconds))
 
 
 # the star
@@ -157,6 +175,7 @@ async def test_a_link_cut_for_20_seconds_ends_no_transfer(clean_lab: Lab) -> Non
             node.mend_link()
             assert WHOLE == await transfer
             assert before == children()
+            assert len(CONTENT) == server.sent_bytes, "it began anew"
 
 
 async def test_a_port_that_somebody_else_has_is_told(clean_lab: Lab) -> None:
@@ -230,6 +249,193 @@ async def test_sshd_chooses_a_port(clean_lab: Lab) -> None:
             assert WHOLE == await asyncio.to_thread(fetched, node, port)
 
 
+# the relay
+
+
+def relays_of(lab: Lab) -> Relays:
+    return Relays(lambda node: OpenSsh(target(lab, node)))
+
+
+def relay_of(lab: Lab, seed: str, *peers: str) -> Relay:
+    return Relay(seed, lab.nodes[seed].address, tuple(lab.nodes[peer].address for peer in peers))
+
+
+@asynccontextmanager
+async def ways(
+    lab: Lab, relays: Relays, server: Server, relay: Relay | None, *nodes: str
+) -> AsyncIterator[dict[str, Way]]:
+    blobs = {BLOB: len(CONTENT)}
+    async with AsyncExitStack() as stack:
+        opening = [stack.enter_async_context(relays.way(node, PORT, server.port, relay, blobs)) for node in nodes]
+        yield dict(zip(nodes, [await one for one in opening], strict=True))
+
+
+async def all_fetched(lab: Lab, *nodes: str) -> list[str]:
+    return list(await asyncio.gather(*(asyncio.to_thread(fetched, lab.nodes[node]) for node in nodes)))
+
+
+def programs(node: Node) -> list[int]:
+    """The relay programs on a node."""
+    return [int(pid) for pid in node.exec(["pgrep", "-f", "python3 -I -u -c"], check=False).stdout.split()]
+
+
+async def until_gone(lab: Lab, *nodes: str) -> None:
+    for name in nodes:
+        node = lab.nodes[name]
+        await until(f"nothing to be left on {name}", lambda at=node: not listening(at) and not programs(at))  # type: ignore[misc]
+
+
+TRIO = ("node1", "node2", "node3")
+
+
+async def test_three_nodes_get_a_blob_and_the_controller_sends_it_once(clean_lab: Lab) -> None:
+    """A seed of the classic store keeps it in a file without a name; nothing is left at the end."""
+    relay = relay_of(clean_lab, *TRIO)
+    with serving(pause_s=0.01) as server:
+        async with ways(clean_lab, relays_of(clean_lab), server, relay, *TRIO) as way:
+            assert ["controller", *["relay by node1"] * 2] == [way[node].via for node in TRIO]
+            assert [WHOLE] * 3 == await all_fetched(clean_lab, *TRIO)
+            assert len(CONTENT) == server.sent_bytes
+        await until_gone(clean_lab, *TRIO)
+    assert [] == children()
+
+
+async def test_a_seed_that_needs_nothing_itself_passes_on(clean_lab: Lab) -> None:
+    """And its own port is its own meanwhile, for an image that only it needs."""
+    relays, relay = relays_of(clean_lab), relay_of(clean_lab, "node3", "node1", "node2")
+    with serving() as server:
+        async with ways(clean_lab, relays, server, relay, "node1", "node2") as way:
+            assert ["relay by node3"] * 2 == [item.via for item in way.values()]
+            async with ways(clean_lab, relays, server, None, "node3"):
+                assert [WHOLE] * 3 == await all_fetched(clean_lab, *TRIO)
+            assert len(CONTENT) == server.sent_bytes
+        await until_gone(clean_lab, *TRIO)
+
+
+async def test_a_seed_that_dies_in_the_middle_is_passed_by(clean_lab: Lab) -> None:
+    """Peers and the seed's own node go on where they were, straight from the controller."""
+    with serving(pause_s=0.05) as server:
+        async with ways(clean_lab, relays_of(clean_lab), server, relay_of(clean_lab, *TRIO), *TRIO) as way:
+            fetching = asyncio.create_task(all_fetched(clean_lab, *TRIO))
+            await until("bytes to move", lambda: server.sent_bytes > 1 << 20)
+            [program] = programs(clean_lab.nodes["node1"])
+            clean_lab.nodes["node1"].exec(["kill", "-9", str(program)])
+            assert [WHOLE] * 3 == await fetching
+            assert ["controller"] * 3 == [item.via for item in way.values()]
+            assert all("node1" in item.why for item in way.values())
+
+
+async def test_a_forwarder_that_dies_is_started_again(clean_lab: Lab) -> None:
+    relay = relay_of(clean_lab, "node1", "node2")
+    with serving(pause_s=0.03) as server:
+        async with ways(clean_lab, relays_of(clean_lab), server, relay, "node2") as way:
+            fetching = asyncio.create_task(all_fetched(clean_lab, "node2"))
+            await until("bytes to move", lambda: server.sent_bytes > 1 << 20)
+            [program] = programs(clean_lab.nodes["node2"])
+            clean_lab.nodes["node2"].exec(["kill", "-9", str(program)])
+            assert [WHOLE] == await fetching
+            assert "relay by node1" == way["node2"].via
+        assert len(CONTENT) == server.sent_bytes
+
+
+KNOCK = """
+import socket, sys
+door = socket.create_connection((sys.argv[1], int(sys.argv[2])), 5)
+try:
+    door.sendall(sys.argv[3].encode() + b"\\nGET /v2/ HTTP/1.1\\r\\nConnection: close\\r\\n\\r\\n")
+    print(door.recv(12))
+except ConnectionError:
+    print(b"")
+"""
+
+
+async def test_a_stranger_is_refused_by_the_seed(clean_lab: Lab) -> None:
+    """Another node that knows the token, and the peer without it; on the port of the node's own Docker, nobody."""
+    relay = relay_of(clean_lab, "node1", "node2")
+    with serving() as server:
+        async with ways(clean_lab, relays_of(clean_lab), server, relay, "node2") as way:
+            seed = way["node2"].seed
+            assert seed is not None
+
+            def knock(node: str, word: str) -> str:
+                door = [relay.address, str(seed.port), word]
+                return clean_lab.nodes[node].exec(["python3", "-c", KNOCK, *door]).stdout.strip()
+
+            assert "b'HTTP/1.1 200'" == knock("node2", f"FLEET {seed.token}")
+            assert "b''" == knock("node4", f"FLEET {seed.token}")
+            assert "b''" == knock("node2", "FLEET 0123")
+            assert ["127.0.0.1"] == listening(clean_lab.nodes["node1"])
+            assert ["127.0.0.1"] == listening(clean_lab.nodes["node2"])
+
+
+async def test_where_there_is_no_relay_the_bytes_come_straight(clean_lab: Lab) -> None:
+    """An address that is not the seed's; a peer that it does not know; a Python that does not run; a port in use."""
+    node3 = clean_lab.nodes["node3"]
+    elsewhere = replace(relay_of(clean_lab, "node3", "node1"), address="10.91.99.99")
+    unknown = relay_of(clean_lab, "node3", "node2")
+    known = relay_of(clean_lab, "node3", "node1")
+    with serving() as server:
+        for relay in (elsewhere, unknown):
+            async with ways(clean_lab, relays_of(clean_lab), server, relay, "node1") as way:
+                assert "controller" == way["node1"].via
+                assert "node" in way["node1"].why
+                assert [WHOLE] == await all_fetched(clean_lab, "node1")
+        node3.exec(["mount", "--bind", "/bin/false", "/usr/bin/python3"])
+        try:
+            async with ways(clean_lab, relays_of(clean_lab), server, known, "node1") as way:
+                assert "the relay on node3 ended as it started" in way["node1"].why
+        finally:
+            node3.exec(["umount", "/usr/bin/python3"])
+        async with (
+            OpenSsh(target(clean_lab, "node3")).spawn(Forward(PORT, 1)),
+            ways(clean_lab, relays_of(clean_lab), server, known, "node1") as way,
+        ):
+            assert "in use" in way["node1"].why
+            assert [WHOLE] == await all_fetched(clean_lab, "node1")
+
+
+CONTROLLER = """
+import asyncio
+from tests.lab import Lab
+from tests.lab.real_nodes import target
+from tests.lab.test_transport import *
+
+async def main():
+    lab = Lab.attach(sys.argv[1])
+    relays = relays_of(lab)
+    with serving(pause_s=0.2) as server:
+        async with AsyncExitStack() as stack:
+            relay = relay_of(lab, "node1", "node2")
+            await stack.enter_async_context(ways(lab, relays, server, relay, "node1", "node2"))
+            await stack.enter_async_context(ways(lab, relays, server, None, "node3"))
+            session = await stack.enter_async_context(session_with(target(lab, "node3")))
+            assert await stack.enter_async_context(hosts_toml.pointing(session, "ghcr.io", PORT))
+            print("up", flush=True)
+            await all_fetched(lab, "node1", "node2", "node3")
+
+asyncio.run(main())
+"""
+
+
+async def test_a_controller_that_is_killed_leaves_nothing(clean_lab: Lab) -> None:
+    """In the middle of transfers: no program, no listener, no file on the nodes, and no `ssh` here."""
+    argv = [sys.executable, "-c", CONTROLLER, clean_lab.name]
+    controller = subprocess.Popen(argv, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE)
+    try:
+        assert controller.stdout is not None
+        assert b"up\n" == await asyncio.to_thread(controller.stdout.readline)
+        assert hosts_file(clean_lab.nodes["node3"]).exists()
+        await asyncio.sleep(2)
+        ours = children(controller.pid)
+        assert 3 == len(ours)
+    finally:
+        controller.kill()
+        controller.wait()
+    await until_gone(clean_lab, *TRIO)
+    assert not hosts_file(clean_lab.nodes["node3"]).parent.parent.exists()
+    await until("the ssh children to end", lambda: not any(Path(f"/proc/{pid}").exists() for pid in ours))
+
+
 # the original name
 
 CERTS = "etc/docker/certs.d"
@@ -271,9 +477,11 @@ async def test_the_file_of_somebody_else_stays_and_one_of_ours_is_taken_over(cle
 
 
 async def test_without_permission_the_name_is_not_kept(clean_lab: Lab) -> None:
-    async with session_with(target(clean_lab, "node3", user="guest")) as session:
-        async with hosts_toml.pointing(session, "ghcr.io", PORT) as kept:
-            assert not kept
+    async with (
+        session_with(target(clean_lab, "node3", user="guest")) as session,
+        hosts_toml.pointing(session, "ghcr.io", PORT) as kept,
+    ):
+        assert not kept
 
 
 # blobs of a node
@@ -300,10 +508,10 @@ async def test_a_node_that_has_an_image_gives_its_blobs(clean_lab: Lab) -> None:
     assert [] == children()
 
 
-async def test_a_classic_store_and_a_login_without_rights_have_no_blobs_to_read(clean_lab: Lab) -> None:
-    for way_in in (target(clean_lab, "node1"), target(clean_lab, "node3", user="guest")):
-        async with session_with(way_in) as session:
-            assert () == await node_blobs.probe(session)
+async def test_a_login_without_rights_has_no_blobs_to_read(clean_lab: Lab) -> None:
+    clean_lab.preload("tiny", ["node3"])
+    async with session_with(target(clean_lab, "node3", user="guest")) as session:
+        assert () == await node_blobs.probe(session)
 
 
 async def test_a_node_that_cannot_be_reached_is_no_source(clean_lab: Lab) -> None:
@@ -355,9 +563,11 @@ async def test_a_copy_that_is_cancelled_ends_both(clean_lab: Lab) -> None:
     ends = OpenSsh(target(clean_lab, "node3")), OpenSsh(target(clean_lab, "node4"))
     moving = asyncio.Event()
     loop = asyncio.get_running_loop()
-    copying = asyncio.create_task(
-        save_load.copy(*ends, clean_lab.images["llamacpp"], lambda _: loop.call_soon_threadsafe(moving.set) and None)
-    )
+
+    def see(_: int) -> None:
+        loop.call_soon_threadsafe(moving.set)
+
+    copying = asyncio.create_task(save_load.copy(*ends, clean_lab.images["llamacpp"], see))
     await moving.wait()
     copying.cancel()
     with pytest.raises(asyncio.CancelledError):
