@@ -12,6 +12,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import threading
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -21,7 +22,7 @@ from typing import IO, TypeVar
 
 from reconciler.core.observed import Listener, Unknown, UnknownKind
 from reconciler.nodes import facts, loopback, ssh_config
-from reconciler.nodes.errors import NodeError, NodeUnknownError
+from reconciler.nodes.errors import ErrorKind, NodeError, NodeUnknownError
 from reconciler.nodes.host_keys import place
 from reconciler.nodes.sockets import SocketPaths
 from reconciler.nodes.targets import SshTarget, silence_hint, silent
@@ -173,6 +174,9 @@ class OpenSsh:
     def __init__(self, target: SshTarget) -> None:
         self.target = target
         self._paths = SocketPaths()
+        self._writing = threading.Lock()
+        self._folder: Path | None = None
+        self._written: dict[str, str] = {}
 
     def argv(self, command: str, *forwards: Forward) -> list[str]:
         """The command line that runs `command` (see `login_command`) on the node. Raises `NodeUnknownError`.
@@ -186,14 +190,13 @@ class OpenSsh:
         self, command: str, *forwards: Forward, stdin: Pipe = subprocess.PIPE, stdout: Pipe = subprocess.PIPE
     ) -> Child:
         """A child just started, of which nothing is known yet. Raises `NodeError` when there is no way to start it."""
-        process = await asyncio.create_subprocess_exec(
-            *self.argv(command, *forwards),
-            stdin=stdin,
-            stdout=stdout,
-            stderr=subprocess.PIPE,
-            limit=LONGEST_LINE,
-            start_new_session=True,
-        )
+        argv, errors = self.argv(command, *forwards), subprocess.PIPE
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *argv, stdin=stdin, stdout=stdout, stderr=errors, limit=LONGEST_LINE, start_new_session=True
+            )
+        except OSError as error:
+            raise NodeError(ErrorKind.REFUSED, f"ssh cannot be started here: {error}") from error
         return Child(self.target, process, forwards)
 
     async def open(
@@ -232,12 +235,16 @@ class OpenSsh:
         self._paths.close()
 
     def _config(self) -> Path:
-        """Written anew each time: the known keys of a file may have changed."""
-        folder = self._paths.new()
-        folder.mkdir(mode=0o700)
-        for name, text in ssh_config.render(self.target, folder).items():
-            (folder / name).write_text(text)
-        return folder / "config"
+        """Written anew where it differs: the keys of a known_hosts file may have changed. Called on any thread."""
+        with self._writing:
+            folder = self._folder
+            if folder is None or not folder.exists() or ssh_config.render(self.target, folder) != self._written:
+                self._folder = folder = self._paths.new()
+                self._written = ssh_config.render(self.target, folder)
+                folder.mkdir(mode=0o700)
+                for name, text in self._written.items():
+                    (folder / name).write_text(text)
+            return folder / "config"
 
 
 def failure(target: SshTarget, forwards: Sequence[Forward], errors: Sequence[str]) -> NodeError:

@@ -49,13 +49,12 @@ class Seed:
         """The node's name."""
         return self.ssh.target.name
 
-    async def admit(self, blobs: Mapping[str, int]) -> None:
-        """Pass these on as well. No effect when it is gone."""
+    async def admit(self, blobs: Mapping[str, int], peers: Sequence[str] = ()) -> None:
+        """Pass these on as well, and to these peers. No effect when it is gone."""
         new = {digest: size for digest, size in blobs.items() if digest not in self.admitted}
         self.admitted.update(new)
-        if new:
-            with suppress(NodeError):
-                await self.child.write(program.line({"allow": new}))
+        with suppress(NodeError):
+            await self.child.write(program.line({"allow": new, "peers": list(peers)}))
 
     async def watch(self) -> None:
         """Hear its reports until it ends or has been silent for too long."""

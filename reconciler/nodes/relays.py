@@ -111,6 +111,7 @@ class Relays:
             if seed is not None:
                 try:
                     way.seed = await stack.enter_async_context(seed)
+                    await way.seed.admit(blobs, relay.peers if relay else ())
                 except NodeError as error:
                     way.go_straight(error.message)
             await stack.enter_async_context(kept(way.open))
