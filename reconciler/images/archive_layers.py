@@ -2,9 +2,12 @@
 
 import gzip
 import hashlib
+import os
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -21,6 +24,8 @@ GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 GZIP_FORMAT = 31
 """zlib's number for it. Its header is without a time, so that the same layer has the same bytes each time."""
 LEVEL = 6
+BLOCK_BYTES = 4 << 20
+"""Of a layer that are compressed for themselves. Fixed: it is part of what makes the bytes the same each time."""
 BLOBS = "blobs/sha256/"
 
 
@@ -89,15 +94,12 @@ class Layers:
 
     def _compressed(self, name: str, first: bytes, chunks: Iterator[bytes]) -> Layer:
         """Its digest is only known at its end: until then it is in a file without a name."""
-        packer = zlib.compressobj(LEVEL, zlib.DEFLATED, GZIP_FORMAT)
         raw, own, size = hashlib.sha256(), hashlib.sha256(), 0
         with self._nameless() as file:
-            for chunk in chain((first,), chunks, (None,)):
-                packed = packer.flush() if chunk is None else packer.compress(chunk)
-                raw.update(chunk or b"")
+            for packed in _gzipped(_blocks(chain((first,), chunks), raw.update)):
                 own.update(packed)
                 size += len(packed)
-                _write(file, packed, name)
+                _write(file, packed, self._vault.folder)
             diff_id = f"sha256:{raw.hexdigest()}"
             if name.startswith(BLOBS) and diff_id != f"sha256:{name.removeprefix(BLOBS)}":
                 raise damaged(f"the bytes of {name} are others")
@@ -164,10 +166,42 @@ def damaged(what: str) -> SupplyError:
     return SupplyError(SupplyErrorKind.DAMAGED, f"the archive cannot be used: {what}", hint)
 
 
-def _write(file: IO[bytes], data: bytes, name: str) -> None:
+def _blocks(chunks: Iterator[bytes], on_chunk: Callable[[bytes], object]) -> Iterator[bytes]:
+    """The same bytes in blocks of one size, but for the last; one empty block where there are none."""
+    rest, count = bytearray(), 0
+    for chunk in chunks:
+        on_chunk(chunk)
+        rest += chunk
+        while len(rest) >= BLOCK_BYTES:
+            yield bytes(rest[:BLOCK_BYTES])
+            del rest[:BLOCK_BYTES]
+            count += 1
+    if rest or not count:
+        yield bytes(rest)
+
+
+def _gzipped(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Each block as a gzip member, on all processors; members one after the other are a gzip stream as well."""
+    workers = os.cpu_count() or 1
+    with ThreadPoolExecutor(workers, "fleet-gzip") as pool:
+        coming: deque[Future[bytes]] = deque()
+        for block in blocks:
+            coming.append(pool.submit(_member, block))
+            if len(coming) > 2 * workers:
+                yield coming.popleft().result()
+        while coming:
+            yield coming.popleft().result()
+
+
+def _member(block: bytes) -> bytes:
+    packer = zlib.compressobj(LEVEL, zlib.DEFLATED, GZIP_FORMAT)
+    return packer.compress(block) + packer.flush()
+
+
+def _write(file: IO[bytes], data: bytes, folder: Path) -> None:
     rest = memoryview(data)
     while rest:
         try:
             rest = rest[file.write(rest) :]
         except OSError as error:
-            raise trouble(error, Path(name)) from error
+            raise trouble(error, folder) from error

@@ -99,6 +99,16 @@ def test_a_layer_that_comes_twice_is_a_link_in_old_archives(vault: Vault) -> Non
     assert (layers[0], 2) == (layers[2], len(set(layers)))
 
 
+def test_a_big_layer_is_the_same_bytes_however_it_comes(vault: Vault, tmp_path: Path) -> None:
+    picture = Picture()
+    picture.manifest("linux/arm64", [layer_tar("big", bytes(range(256)) * 4 * 9000)])
+    config, _ = config_of(picture)
+    archive = tarred(classic_files(picture))
+    image = publish(chunked(archive, 100_000), config, NAME, vault)
+    assert image == publish(chunked(archive, 1 << 22), config, NAME, Vault(tmp_path / "other"))
+    assert picture.raw == [gzip.decompress(vault.read(layer.digest)) for layer in image.platforms[0].layers]
+
+
 def test_a_layer_of_several_gzip_members_is_unpacked_whole(vault: Vault) -> None:
     raw = layer_tar("a", b"x" * 5000)
     picture = Picture()
