@@ -53,7 +53,7 @@ while done < int(sys.argv[2]):
                 done += len(chunk)
     except OSError:
         tries += 1
-        if tries > 30:
+        if tries > int(sys.argv[3]):
             raise
         time.sleep(0.5)
 print(proof.hexdigest())
@@ -96,10 +96,10 @@ def serving(pause_s: float = 0.0) -> Iterator[Server]:
     listener.server_close()
 
 
-def fetched(node: Node, port: int = PORT) -> str:
+def fetched(node: Node, port: int = PORT, tries: int = 30) -> str:
     """The hash of what the node gets through its own loopback; why not, when it gets nothing."""
     url = f"http://127.0.0.1:{port}/v2/fleet/blobs/{BLOB}"
-    done = node.exec(["python3", "-c", FETCH, url, str(len(CONTENT))], check=False, timeout=120)
+    done = node.exec(["python3", "-c", FETCH, url, str(len(CONTENT)), str(tries)], check=False, timeout=120)
     return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
 
 
@@ -411,7 +411,7 @@ async def main():
             session = await stack.enter_async_context(session_with(target(lab, "node3")))
             assert await stack.enter_async_context(hosts_toml.pointing(session, "ghcr.io", PORT))
             print("up", flush=True)
-            await all_fetched(lab, "node1", "node2", "node3")
+            await asyncio.gather(*(asyncio.to_thread(fetched, lab.nodes[node], tries=0) for node in TRIO))
 
 asyncio.run(main())
 """
