@@ -10,18 +10,19 @@ ROUNDS = 9
 
 @dataclass(frozen=True)
 class Measured:
-    """Medians in seconds, and what the baseline is."""
+    """What was measured of ours and of the baseline, in seconds or bytes; `unit` is how people are shown it."""
 
     name: str
     goal: float
     baseline: str
-    ours_s: float
-    baseline_s: float
+    ours: float
+    other: float
+    unit: str = "s"
 
     @property
     def ratio(self) -> float:
         """Ours divided by the baseline."""
-        return self.ours_s / self.baseline_s
+        return self.ours / self.other
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -39,5 +40,5 @@ def compare(
     other()
     times = [(seconds(ours), seconds(other)) for _ in range(rounds)]
     return Measured(
-        name, goal, baseline, statistics.median(a for a, _ in times), statistics.median(b for _, b in times)
+        name, goal, baseline, statistics.median(a for a, _ in times), statistics.median(b for _, b in times), "ms"
     )

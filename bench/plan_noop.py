@@ -10,11 +10,11 @@ from tests.lab import Lab
 from tests.lab.shell import Progress
 from tests.lab.specfile import PAIR_AND_SOLO, for_lab, write
 
-NAME = "plan_noop_vs_ssh_docker_ps"
+NAMES = ("plan_noop_vs_ssh_docker_ps",)
 LAB, SUBNET = "fleetbench", "10.85.0.0/24"
 
 
-def measure() -> Measured:
+def measure() -> list[Measured]:
     """On a lab of its own, with two lanes running. Needs root on Linux."""
     lab = Lab.up(LAB, SUBNET, 4, progress=Progress())
     try:
@@ -23,9 +23,10 @@ def measure() -> Measured:
             fleet = str(Path(sys.executable).with_name("fleet"))
             subprocess.run([fleet, "apply", "--yes", "--file", spec], check=True, stdout=subprocess.DEVNULL)
             plan = [fleet, "plan", "--detailed-exitcode", "--file", str(spec)]
-            return compare(
-                NAME, 2.0, "four parallel `ssh NODE docker ps -a`", lambda: _run(plan), lambda: _ssh_all(lab), 15
+            found = compare(
+                NAMES[0], 2.0, "four parallel `ssh NODE docker ps -a`", lambda: _run(plan), lambda: _ssh_all(lab), 15
             )
+            return [found]
     finally:
         lab.down()
 

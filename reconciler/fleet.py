@@ -20,22 +20,25 @@ from typing import Self
 import specs
 import state
 from reconciler import history
-from reconciler.core.desired import Desired
+from reconciler.core.desired import Desired, ImagePin
 from reconciler.core.drift import Finding, findings
 from reconciler.core.events import RunEnded, RunStarted
 from reconciler.core.gate import Verdict
+from reconciler.core.lock import insist_on_agreement
 from reconciler.core.machine import Machine, Status
-from reconciler.core.observed import NodeFacts, Observed, Source, Unknown
+from reconciler.core.observed import NodeFacts, Observed, Unknown
 from reconciler.core.outcome import Exit, apply_exit, cut_short_exit
 from reconciler.core.plan import Op, Plan
 from reconciler.core.planner import PlanOptions, make_plan
 from reconciler.core.status import FleetStatus, can_be_asked, lane_status, running_refs, unwanted, views, with_failure
 from reconciler.core.summary import apply_summary, cut_short_summary, unsettled_summary
+from reconciler.core.sync import make_sync_plan
 from reconciler.engines import RULES, desired_fleet
 from reconciler.execution.gate import GangWatch, judged
 from reconciler.execution.runner import Failure, OnEvent, Runner
+from reconciler.images import lockfile
 from reconciler.nodes import protocols
-from reconciler.nodes.observation import observe_all
+from reconciler.nodes.observation import observe_all, with_inventory
 from reconciler.version import TOOL
 
 OBSERVE_S = 10.0
@@ -63,7 +66,7 @@ def over_ssh(spec: specs.Spec) -> protocols.Fleet:
     """The real nodes of a spec."""
     from reconciler.nodes.ssh_fleet import SshFleet  # noqa: PLC0415 - only commands that touch nodes pay for it
 
-    return SshFleet.from_spec(spec)
+    return SshFleet.from_spec(spec, lockfile.read(spec.root))
 
 
 class Fleet:
@@ -80,13 +83,16 @@ class Fleet:
 
     @classmethod
     def load(cls, path: Path, connect: Connect = over_ssh, open_store: OpenStore = state.open_store) -> Self:
-        """Read and check the spec; nothing is contacted yet. Raises `specs.SpecErrors`.
+        """Read and check the spec and its lock; nothing is contacted yet. Raises `specs.SpecErrors` and `LockError`.
 
         `connect` and `open_store` say what the nodes are and where the journal is kept: over SSH, and in a folder
         `.fleet` beside the spec.
         """
         spec = specs.load(path, RULES)
-        return cls(spec, desired_fleet(spec), connect(spec), open_store)
+        lock = lockfile.read(spec.root)
+        desired = desired_fleet(spec, lock)
+        insist_on_agreement(lock, desired)
+        return cls(spec, desired, connect(spec), open_store)
 
     async def __aenter__(self) -> Self:
         return self
@@ -106,7 +112,11 @@ class Fleet:
         paths = self._paths_to_boot(states)
         if paths:
             states |= await observe_all(self.nodes, paths, deadline_s, paths)
-        return Observed(states, await self._sources(states))
+        lacking = self._lacking(states)
+        states |= await with_inventory(self.nodes, states, {node for node, _ in lacking}, deadline_s)
+        pins = {pin.digest: pin for _, pin in lacking}
+        told = await asyncio.gather(*(self.nodes.sources.describe(pin) for pin in pins.values()))
+        return Observed(states, dict(zip(pins, told, strict=True)))
 
     def _paths_to_boot(self, states: Mapping[str, NodeFacts | Unknown]) -> dict[str, set[str]]:
         """What has to be there, by node, for ranks that do not run. A running one proves its own: its files are not
@@ -119,17 +129,15 @@ class Fleet:
                 found.setdefault(rank.node, set()).update(rank.paths)
         return found
 
-    async def _sources(self, states: dict[str, NodeFacts | Unknown]) -> dict[str, Source]:
-        """What the sources say of every image that some node lacks."""
-        lacking = {}
-        for gang in self.desired.gangs:
-            for rank in gang.ranks:
-                facts = states.get(rank.node)
-                pin = rank.container.image
-                if isinstance(facts, NodeFacts) and facts.image_for(pin) is None:
-                    lacking[pin.digest] = pin
-        told = await asyncio.gather(*(self.nodes.sources.describe(pin) for pin in lacking.values()))
-        return dict(zip(lacking, told, strict=True))
+    def _lacking(self, states: Mapping[str, NodeFacts | Unknown]) -> list[tuple[str, ImagePin]]:
+        """Node and image of every rank whose node lacks its image."""
+        ranks = (rank for gang in self.desired.gangs for rank in gang.ranks)
+        read = ((rank, states.get(rank.node)) for rank in ranks)
+        return [
+            (rank.node, rank.container.image)
+            for rank, facts in read
+            if isinstance(facts, NodeFacts) and facts.image_for(rank.container.image) is None
+        ]
 
     def plan(self, observed: Observed, *, commit: str | None = None, allow_empty: bool = False) -> Plan:
         """What `apply` would do. Pure."""
@@ -196,13 +204,19 @@ class Fleet:
         applied = Applied(run_id, code, apply_summary(machine, code), failures, dict(machine.status))
         if code not in {Exit.OK, Exit.UNREACHABLE}:
             return applied
-        again = self.plan(await self.observe(), allow_empty=True)
+        again = self._planned_again(machine.plan, await self.observe())
         touched = {change.gang for change in machine.plan.changes}
         unsettled = [change for change in again.changes if change.gang in touched]
         if not unsettled:
             return applied
         summary = unsettled_summary(unsettled)
         return replace(applied, exit=Exit.NEEDS_A_PERSON, summary=summary, unsettled=again)
+
+    def _planned_again(self, done: Plan, observed: Observed) -> Plan:
+        """The plan that has to be empty now: after one that only brought images, images are all that counts."""
+        if done.is_sync:
+            return make_sync_plan(self.desired, observed)
+        return self.plan(observed, allow_empty=True)
 
     def _record_revisions(self, store: state.Store, run_id: str, machine: Machine) -> None:
         """Write down each gang that was proved, with how long its boot took."""

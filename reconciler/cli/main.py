@@ -66,9 +66,11 @@ def _known_errors() -> tuple[type[Exception], ...]:
     """The failures that are somebody's to mend, found only when one happened: these imports are not free."""
     import specs
     import state
+    from reconciler.core.lock import LockError
+    from reconciler.images.errors import SupplyError
     from reconciler.nodes.errors import NodeError
 
-    return specs.SpecErrors, state.StateError, NodeError, OSError
+    return specs.SpecErrors, state.StateError, LockError, SupplyError, NodeError, OSError
 
 
 def _told(error: Exception) -> str:

@@ -2,9 +2,11 @@
 
 import difflib
 from collections.abc import Iterator
+from dataclasses import replace
 
 import specs
-from reconciler.core.desired import Desired, Gang, HealthGate, NodeDeclaration, Probe, RankSpec
+from reconciler.core.desired import Desired, Gang, HealthGate, NodeDeclaration, Probe, RankSpec, TransferSettings
+from reconciler.core.lock import NO_LOCK, Lock
 from reconciler.engines import custom, llamacpp
 from reconciler.engines.base import Engine, Job, Seat, container
 
@@ -14,16 +16,17 @@ ENGINES: dict[str, Engine] = {engine.name: engine for engine in (llamacpp.ENGINE
 """Every engine that a lane can name. Adding one is one module and one entry here."""
 
 
-def desired_fleet(spec: specs.Spec) -> Desired:
-    """Everything the spec wants, rendered to containers.
+def desired_fleet(spec: specs.Spec, lock: Lock = NO_LOCK) -> Desired:
+    """Everything the spec wants, rendered to containers; its images with the content that `lock` has of them.
 
     The spec was loaded with `RULES`. Raises KeyError for an engine that does not exist.
     """
     nodes = tuple(
         NodeDeclaration(name, node.platform, node.gpus, node.memory) for name, node in sorted(spec.nodes.items())
     )
-    gangs = tuple(sorted((_gang(spec, item) for item in spec.placements), key=lambda gang: gang.address))
-    return Desired(spec.fleet, spec.fingerprint, nodes, gangs)
+    gangs = tuple(sorted((_gang(spec, lock, item) for item in spec.placements), key=lambda gang: gang.address))
+    transfer = TransferSettings(spec.images.uplink, spec.images.unpack, spec.images.relay)
+    return Desired(spec.fleet, spec.fingerprint, nodes, gangs, transfer=transfer)
 
 
 def engines_exist(draft: specs.Draft) -> Iterator[specs.Diagnostic]:
@@ -50,7 +53,7 @@ RULES: tuple[specs.Rule, ...] = (engines_exist, engines_can_work)
 """What engines ask of a spec, for `specs.load`."""
 
 
-def _gang(spec: specs.Spec, placement: specs.Placement) -> Gang:
+def _gang(spec: specs.Spec, lock: Lock, placement: specs.Placement) -> Gang:
     lane, cluster = spec.lanes[placement.lane], spec.clusters[placement.cluster]
     model = spec.models[lane.model] if lane.model else None
     seats = tuple(_seat(spec, cluster, index, name) for index, name in enumerate(spec.nodes_of(placement)))
@@ -60,7 +63,7 @@ def _gang(spec: specs.Spec, placement: specs.Placement) -> Gang:
         lane=placement.lane,
         cluster=placement.cluster,
         engine=lane.engine,
-        ranks=tuple(_rank(job, engine, seat) for seat in seats),
+        ranks=tuple(_locked(_rank(job, engine, seat), lock) for seat in seats),
         boot_order=engine.boot_order(job),
         gate=_gate(job),
         url=f"http://{_bracketed(job.head.node.ssh.host)}:{cluster.port}/v1",
@@ -76,6 +79,11 @@ def _seat(spec: specs.Spec, cluster: specs.Cluster, index: int, name: str) -> Se
 
 def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
+
+
+def _locked(rank: RankSpec, lock: Lock) -> RankSpec:
+    container = rank.container
+    return replace(rank, container=replace(container, image=lock.pinned(container.image)))
 
 
 def _rank(job: Job, engine: Engine, seat: Seat) -> RankSpec:

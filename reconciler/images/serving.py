@@ -3,6 +3,7 @@
 What is offered and not in the vault is fetched when a node asks for it, so that nothing comes that no node lacks.
 """
 
+import io
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from reconciler.images.blob_server import Allowance, Registry
 from reconciler.images.errors import SupplyError, SupplyErrorKind
 from reconciler.images.shelf import Shelf
-from reconciler.images.stores import LastingError
+from reconciler.images.stores import Draft, LastingError, Store
 from reconciler.images.vault import Vault
 
 LOOPBACK = "127.0.0.1"
@@ -25,6 +26,30 @@ class UnwantedError(LastingError):
     """Nobody is offered the blob any more."""
 
 
+class _Watched(Store):
+    """A vault whose blobs are hashed when they are asked for again: a node that asks twice did not like what it got."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+        self._asked: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def open(self, digest: str) -> io.FileIO | None:
+        """See `Store`. A blob that went bad is taken out and is not here."""
+        with self._lock:
+            self._asked[digest] += 1
+            is_sound = self._asked[digest] != 2 or not self._vault.has(digest) or self._vault.verify(digest)
+        return self._vault.open(digest) if is_sound else None
+
+    def begin(self, digest: str) -> AbstractContextManager[Draft]:
+        """See `Store`."""
+        return self._vault.begin(digest)
+
+    def discard(self, digest: str) -> None:
+        """See `Store`."""
+        self._vault.discard(digest)
+
+
 class LoopbackRegistry:
     """Serves the blobs of a vault to whoever comes in on the loopback. Used on threads, by several at once."""
 
@@ -34,7 +59,7 @@ class LoopbackRegistry:
         self._allowance = Allowance(bandwidth_bytes_s)
         self._offers: Counter[str] = Counter()
         self._sizes: dict[str, int | None] = {}
-        self._shelf = Shelf((vault,), self._fetch, self._sizes.get)
+        self._shelf = Shelf((_Watched(vault),), self._fetch, self._sizes.get)
         self._lock = threading.Lock()
         self._registry: Registry | None = None
 

@@ -13,7 +13,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from reconciler.images.stores import DamagedError, Draft, Store
+from reconciler.images.stores import DamagedError, Draft, LastingError, Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     """
 
 PATIENCE_S = 60.0  # without a new byte; Docker's own patience with a registry is about that long
+FIRST_PATIENCE_S = 20.0  # without any byte: a source that is down from the beginning
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 8.0
 
 
@@ -185,7 +186,7 @@ class Shelf:
         Where the size is not known, the end of a stream is the end of the blob.
         """
         blob.grow(draft)
-        deadline, pause_s = time.monotonic() + self.patience_s, FIRST_PAUSE_S
+        deadline, pause_s = time.monotonic() + min(FIRST_PATIENCE_S, self.patience_s), FIRST_PAUSE_S
         while not draft.whole and (blob.size is None or draft.offset < blob.size):
             before = draft.offset
             try:
@@ -194,7 +195,7 @@ class Shelf:
                 if draft.offset > before:
                     deadline, pause_s = time.monotonic() + self.patience_s, FIRST_PAUSE_S
                 if time.monotonic() + pause_s > deadline:
-                    raise
+                    raise LastingError(str(error)) from error  # whoever asks again now would wait as long in vain
                 self.errors[draft.digest] = error
                 time.sleep(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)

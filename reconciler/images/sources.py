@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class BlobSource(Protocol):
-    """Something that has blobs (manifests, configs, layers) by digest. Blocking: used on threads, by several at once."""
+    """Something that has blobs (manifests, configs, layers) by digest. Blocking: for threads, several at once."""
 
     @property
     def name(self) -> str:

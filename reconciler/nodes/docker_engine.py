@@ -18,6 +18,10 @@ from reconciler.nodes.ssh import SshSession
 CALL_S = 20.0
 """Deadline of an ordinary call. The engine answers within milliseconds unless its disk or the link is in trouble."""
 
+PING_S = 40.0
+QUIET_S = 30.0
+"""After so long without a word of a pull, the engine is asked whether it lives."""
+
 KINDS = {403: ErrorKind.DENIED, 404: ErrorKind.NOT_FOUND, 409: ErrorKind.CONFLICT}
 """Docker's refusals by HTTP status; all others are REFUSED."""
 
@@ -64,6 +68,35 @@ class DockerEngine:
         except (asyncssh.Error, h11.RemoteProtocolError, OSError) as error:
             raise await self.why(doing, error) from error
 
+    async def lively(self, doing: str, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """The same chunks. When none comes for a while the engine is asked whether it lives, beside them.
+
+        Unpacking a layer says nothing for minutes, and a daemon that hangs says nothing for ever.
+        """
+        coming = asyncio.ensure_future(_next(chunks))
+        try:
+            while True:
+                await asyncio.wait([coming], timeout=QUIET_S)
+                if not coming.done():
+                    await self._ping(doing)
+                    continue
+                chunk = coming.result()
+                if chunk is None:
+                    return
+                yield chunk
+                coming = asyncio.ensure_future(_next(chunks))
+        finally:
+            coming.cancel()
+
+    async def _ping(self, doing: str) -> None:
+        """Raises `NodeError` of kind TIMEOUT when the engine does not answer."""
+        try:
+            async with asyncio.timeout(PING_S), self.stream(doing, "GET", "/_ping", {}) as body:
+                async for _ in body:
+                    pass
+        except TimeoutError:
+            raise self.late(doing, PING_S) from None
+
     def late(self, doing: str, deadline_s: float) -> NodeError:
         """The error for an answer that did not come in time."""
         message = f"Docker on {self.session.target.host} did not answer within {deadline_s:g} s while {doing}"
@@ -90,6 +123,10 @@ class DockerEngine:
         kind, reason, hint = _REASONS[next((word for word in found.split() if word in _REASONS), "down")]
         values = {"user": target.login, "host": target.host, "socket": target.docker_socket}
         return NodeUnknownError(Unknown(target.name, kind, reason.format(**values), hint.format(**values)))
+
+
+async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
+    return await anext(chunks, None)
 
 
 _LOOK = r"""

@@ -1,4 +1,4 @@
-"""Offers a registry of the controller's side on a node's loopback, while images are being brought there."""
+"""Offers the controller's registry on a node's loopback where the controller has no `ssh` program: with asyncssh."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import asyncssh
 
 from reconciler.nodes import facts
-from reconciler.nodes.endpoints import Endpoint, is_loopback
-from reconciler.nodes.errors import ErrorKind, NodeError
+from reconciler.nodes.loopback import insist_on_loopback, taken
 from reconciler.nodes.ssh import SshSession
 
 LISTEN_TRIES = 6
@@ -21,13 +20,13 @@ CHECK_S = 20.0
 
 @dataclass
 class _Open:
-    endpoint: Endpoint
+    server_port: int
     session: SshSession
     users: int = 1
 
 
 class RegistryDoors:
-    """The forwards to one node, shared by all that use the same endpoint at the same time.
+    """The forwards to one node, shared by all that use the same port at the same time.
 
     Each has an SSH connection of its own: gigabytes on the common one would make every other answer wait behind them,
     and its end takes the forward down whatever happened.
@@ -39,22 +38,21 @@ class RegistryDoors:
         self._change = asyncio.Condition()
 
     @asynccontextmanager
-    async def to(self, endpoint: Endpoint) -> AsyncIterator[None]:
-        """The endpoint answers on `127.0.0.1:listen_port` of the node inside the block; waits for its turn there."""
-        await self._enter(endpoint)
+    async def to(self, listen_port: int, server_port: int) -> AsyncIterator[None]:
+        """`127.0.0.1:listen_port` of the node leads to `127.0.0.1:server_port` of the controller inside the block."""
+        await self._enter(listen_port, server_port)
         try:
             yield
         finally:
-            await asyncio.shield(self._leave(endpoint.listen_port))
+            await asyncio.shield(self._leave(listen_port))
 
-    async def _enter(self, endpoint: Endpoint) -> None:
-        port = endpoint.listen_port
+    async def _enter(self, port: int, server_port: int) -> None:
         async with self._change:
-            await self._change.wait_for(lambda: port not in self._open or self._open[port].endpoint == endpoint)
+            await self._change.wait_for(lambda: port not in self._open or self._open[port].server_port == server_port)
             if port in self._open:
                 self._open[port].users += 1
             else:
-                self._open[port] = _Open(endpoint, await self._forwarded(endpoint))
+                self._open[port] = _Open(server_port, await self._forwarded(port, server_port))
 
     async def _leave(self, port: int) -> None:
         async with self._change:
@@ -65,39 +63,28 @@ class RegistryDoors:
                 await door.session.close()
             self._change.notify_all()
 
-    async def _forwarded(self, endpoint: Endpoint) -> SshSession:
+    async def _forwarded(self, port: int, server_port: int) -> SshSession:
         session = await self._connect()
         try:
-            await _listen(session, endpoint)
-            await _insist_on_loopback(session, endpoint.listen_port)
+            await _listen(session, port, server_port)
+            await _insist_on_loopback(session, port)
         except BaseException:
             await session.close()
             raise
         return session
 
 
-async def _listen(session: SshSession, endpoint: Endpoint) -> None:
+async def _listen(session: SshSession, port: int, server_port: int) -> None:
     for _ in range(LISTEN_TRIES):
         try:
-            await session.connection.forward_remote_port(
-                "127.0.0.1", endpoint.listen_port, endpoint.host, endpoint.port
-            )
+            await session.connection.forward_remote_port("127.0.0.1", port, "127.0.0.1", server_port)
         except asyncssh.ChannelListenError:
             await asyncio.sleep(LISTEN_PAUSE_S)
         else:
             return
-    place = f"127.0.0.1:{endpoint.listen_port} on {session.target.host}"
-    hint = "`ss -ltnp` there shows who listens on it; or its sshd_config has `AllowTcpForwarding no`"
-    raise NodeError(ErrorKind.CONFLICT, f"sshd cannot listen on {place} to bring images: it is taken", hint)
+    raise taken(session.target, port)
 
 
 async def _insist_on_loopback(session: SshSession, port: int) -> None:
-    """With `GatewayPorts yes`, sshd listens on every address, whatever was asked: then the network could pull too."""
-    output = await session.run_script(facts.SCRIPT, CHECK_S)
-    found = facts.parse(output)
-    addresses = [item.address for item in found.listeners if item.port == port] if found else []
-    if all(is_loopback(address) for address in addresses):
-        return
-    message = f"sshd on {session.target.host} offers port {port} on {', '.join(addresses)} and not on loopback alone"
-    hint = "set `GatewayPorts no` (or clientspecified) in its sshd_config"
-    raise NodeError(ErrorKind.DENIED, message, hint)
+    found = facts.parse(await session.run_script(facts.SCRIPT, CHECK_S))
+    insist_on_loopback(session.target, port, found.listeners if found else ())

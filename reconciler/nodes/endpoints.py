@@ -1,48 +1,24 @@
-"""Which way an image comes: through the controller's registry, or by the node's own daemon. Pure."""
+"""Under which name a node's daemon pulls what the controller serves. Pure."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from ipaddress import ip_address
-from urllib.parse import urlsplit
 
 from reconciler.core.desired import ImagePin
 from reconciler.nodes.targets import split_port
 
 LISTEN_PORT = 5917
-"""Where a forwarded registry listens on the node's loopback. Fixed: Docker keeps the name an image was pulled by, so
-another port each time would give it another name each time."""
+"""Where the controller's registry is offered on the node's loopback. Fixed: Docker keeps the name an image was pulled
+by, so another port each time would give it another name each time."""
 
 
-@dataclass(frozen=True)
-class Endpoint:
-    """Where the controller reaches a registry, and on which port of the node's loopback that is offered."""
-
-    url: str
-    host: str
-    port: int
-    listen_port: int
-
-    @property
-    def name_on_node(self) -> str:
-        """The registry's name for the node's daemon, which takes plain HTTP from loopback without configuration."""
-        return f"127.0.0.1:{self.listen_port}"
+def listen_port(pin: ImagePin) -> int:
+    """The port on the node's loopback. A registry of the controller's own loopback keeps its port, and so the name."""
+    host, port = split_port(pin.registry or "")
+    return port if port and is_loopback(host) else LISTEN_PORT
 
 
-def endpoint_of(pin: ImagePin, endpoints: Mapping[str, str]) -> Endpoint | None:
-    """The pin's registry as the controller reaches it: declared, or on its own loopback. None: it does not."""
-    registry = pin.registry or ""
-    host, port = split_port(registry)
-    loopback = is_loopback(host)
-    url = endpoints.get(registry) or (f"http://{registry}" if loopback else None)
-    if url is None or pin.repository is None:
-        return None
-    parts = urlsplit(url)
-    return Endpoint(
-        url=url.rstrip("/"),
-        host=parts.hostname or "",
-        port=parts.port or (443 if parts.scheme == "https" else 80),
-        listen_port=port if loopback and port else LISTEN_PORT,
-    )
+def name_on_node(port: int) -> str:
+    """The registry's name for the node's daemon, which takes plain HTTP from loopback without configuration."""
+    return f"127.0.0.1:{port}"
 
 
 def is_loopback(host: str) -> bool:

@@ -1,125 +1,108 @@
-"""Brings images to one node by digest, and believes nothing but the content."""
+"""The images of one node: what is there, by content; bringing, naming and removing them."""
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from typing import TYPE_CHECKING
 
 from reconciler.core.desired import ImagePin
 from reconciler.core.observed import LocalImage
+from reconciler.core.transfer import Relay
 from reconciler.nodes import inspect
 from reconciler.nodes.docker_engine import DockerEngine
 from reconciler.nodes.docker_sdk import DockerSdk
-from reconciler.nodes.doors import RegistryDoors
-from reconciler.nodes.endpoints import endpoint_of
 from reconciler.nodes.errors import ErrorKind, NodeError
-from reconciler.nodes.local_images import local_images
+from reconciler.nodes.local_images import inventory, local_images
 from reconciler.nodes.protocols import OnProgress
-from reconciler.nodes.pull_stream import PullStream, failure
 from reconciler.nodes.ssh import SshSession
+from reconciler.nodes.store import Store, store_of
+
+if TYPE_CHECKING:
+    import docker
+
+    from reconciler.nodes.distribution import Distribution
 
 REMOVE_S = 120.0
 
 
 class SshImages:
-    """Pulls go through a registry of the controller's side where one is declared, else by the node's own way out."""
+    """`distribution` is the controller's side, made with the first image that has to be brought."""
 
     def __init__(
         self,
         engine: DockerEngine,
         sdk: DockerSdk,
-        endpoints: Mapping[str, str],
+        distribution: "Callable[[], Distribution]",
         connect: Callable[[], Awaitable[SshSession]],
     ) -> None:
         self._engine = engine
         self._sdk = sdk
-        self._endpoints = endpoints
-        self._doors = RegistryDoors(connect)
+        self._distribution = distribution
+        self._connect = connect
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._platform: str | None = None
+        self._store: Store | None = None
 
     async def present(self, pin: ImagePin) -> LocalImage | None:
         """The usable local image with this content, or None."""
         return inspect.matching(await self._images(), pin)
 
-    async def stage(self, pin: ImagePin, platform: str, on_progress: OnProgress) -> LocalImage:
+    async def stage(
+        self, pin: ImagePin, platform: str, on_progress: OnProgress, relay: Relay | None = None
+    ) -> LocalImage:
         """Make the image present and usable, verified by content. Whoever asks for the same at the same time waits."""
+        from reconciler.nodes.bringing import insist_on_platform  # noqa: PLC0415 - comes with the first image
+
         async with self._turns[pin.digest]:
             image = await self.present(pin)
             if image is None:
-                image = await self._bring(pin, platform, on_progress)
+                image = await self._bring(pin, platform, on_progress, relay)
             else:
-                await self._check_platform(pin, image, platform)
+                await insist_on_platform(self._engine, pin, image, platform)
             await self._keep(pin, image)
             return image
 
-    async def _images(self, pulled: str | None = None) -> tuple[LocalImage, ...]:
-        return await local_images(self._engine, self._own_platform, pulled)
+    async def inventory(self) -> tuple[LocalImage, ...]:
+        """All images with their layers, sizes and times."""
+        return await inventory(self._engine, await self._images())
 
-    async def _own_platform(self) -> str:
-        if self._platform is None:
-            version = await self._engine.get("/version")
-            self._platform = f"{version['Os']}/{version['Arch']}"
-        return self._platform
+    async def remove(self, image: LocalImage) -> None:
+        """Take away the image with all its names. Raises `NodeError` of kind CONFLICT while a container uses it."""
+        for name in (*image.names, image.id):
+            with _gone_is_fine():
+                await self._sdk.call(f"removing {name}", partial(_remove, name), REMOVE_S)
 
-    async def _bring(self, pin: ImagePin, platform: str, on_progress: OnProgress) -> LocalImage:
-        if pin.kind == "id" or pin.repository is None:
-            raise _only_local(pin, self._sdk.node)
-        endpoint = endpoint_of(pin, self._endpoints)
-        name = f"{endpoint.name_on_node if endpoint else pin.registry}/{pin.repository}"
-        door: AbstractAsyncContextManager[None] = self._doors.to(endpoint) if endpoint else nullcontext()
-        headers = {} if endpoint else await self._sdk.credentials(pin.registry)
-        async with door:
-            await self._pull(name, pin, platform, on_progress, headers)
-        return await self._verified(name, pin, platform)
+    def export(self, reference: str) -> AsyncIterator[bytes]:
+        """The archive of `docker save`, as it comes. Raises `NodeError`. Close it to end in the middle."""
+        from reconciler.nodes import save_load  # noqa: PLC0415 - see above
 
-    async def _pull(
-        self, name: str, pin: ImagePin, platform: str, on_progress: OnProgress, headers: Mapping[str, str]
-    ) -> None:
-        doing = f"pulling {pin.short} to {self._sdk.node}"
-        params = {"fromImage": name, "tag": pin.digest, "platform": platform}
-        stream = PullStream(doing)
-        refuse = partial(failure, doing)
-        async with self._engine.stream(doing, "POST", "/images/create", params, headers, refuse) as chunks:
-            async for chunk in chunks:
-                progress = stream.feed(chunk)
-                if progress is not None:
-                    on_progress(progress)
-        stream.end()
+        return save_load.export(self._distribution().ssh(self._sdk.node), reference)
 
-    async def _verified(self, name: str, pin: ImagePin, platform: str) -> LocalImage:
-        """Docker's "done" is no proof: it may hold another platform, or a manifest without its layers."""
+    async def store(self) -> Store:
+        """What the node's store is."""
+        if self._store is None:
+            self._store = await store_of(self._engine)
+        return self._store
+
+    async def _images(self) -> tuple[LocalImage, ...]:
+        return await local_images(self._engine, self._platform)
+
+    async def _platform(self) -> str:
+        return (await self.store()).platform
+
+    async def _bring(self, pin: ImagePin, platform: str, on_progress: OnProgress, relay: Relay | None) -> LocalImage:
+        """On a connection of its own, which a pull needs to survive what the common one does not."""
+        from reconciler.nodes.bringing import Bringing  # noqa: PLC0415 - see above
+
+        store, distribution = await self.store(), self._distribution()
+        session = await self._connect()
         try:
-            return await self._whole(pin, platform)
-        except NodeError as error:
-            if not error.is_transport:
-                await self._forget(f"{name}@{pin.digest}")
-            raise
-
-    async def _whole(self, pin: ImagePin, platform: str) -> LocalImage:
-        found = next((item for item in await self._images(pin.digest) if pin.digest in {item.id, *item.digests}), None)
-        if found is not None:
-            await self._check_platform(pin, found, platform)
-        if found is None or not found.usable:
-            node = self._sdk.node
-            raise NodeError(
-                ErrorKind.REFUSED, f"{pin.short} was pulled to {node} without error, but is not whole there"
-            )
-        return found
-
-    async def _check_platform(self, pin: ImagePin, image: LocalImage, platform: str) -> None:
-        """The classic store pulls an image of any platform by digest, and creates containers that cannot run."""
-        found = await self._engine.get(f"/images/{image.id}/json")
-        actual = f"{found.get('Os', '')}/{found.get('Architecture', '')}"
-        if actual not in {platform, "/"}:
-            message = f"{pin.short} is for {actual}, but {self._sdk.node} is {platform}"
-            raise NodeError(ErrorKind.REFUSED, message, "pin an image that is built for the node's platform")
-
-    async def _forget(self, reference: str) -> None:
-        """Take away what was just pulled under this name. The error before counts, not one from here."""
-        with suppress(NodeError):
-            await self._sdk.call(f"removing {reference}", lambda api: api.remove_image(reference), REMOVE_S)
+            engine = DockerEngine(session)
+            bringing = Bringing(session, engine, self._sdk, store, distribution, pin, platform, on_progress, relay)
+            return await bringing.run()
+        finally:
+            await session.close()
 
     async def _keep(self, pin: ImagePin, image: LocalImage) -> None:
         """A tag, so that `docker image prune` leaves it. In the containerd store it also gives the original name."""
@@ -130,7 +113,15 @@ class SshImages:
             await self._sdk.call(f"tagging {pin.short}", lambda api: api.tag(image.id, name, tag))
 
 
-def _only_local(pin: ImagePin, node: str) -> NodeError:
-    message = f"the local build {pin.short} is not on {node}, and an image id cannot be pulled"
-    hint = f"`docker save {pin.digest} | ssh {node} docker load` brings it; or push it to a registry and pin its digest"
-    return NodeError(ErrorKind.NOT_FOUND, message, hint)
+def _remove(name: str, api: "docker.APIClient") -> None:
+    api.remove_image(name)
+
+
+@contextmanager
+def _gone_is_fine() -> Iterator[None]:
+    """What is not there any more is what was wanted."""
+    try:
+        yield
+    except NodeError as error:
+        if error.kind is not ErrorKind.NOT_FOUND:
+            raise

@@ -181,23 +181,21 @@ def _is_kept(entry: Json) -> bool:
     return any(str(name).endswith(tag) for name in entry.get("RepoTags") or ())
 
 
-def keep_tag(digest: str) -> str:
-    """The tag that keeps an image from `docker image prune`, which takes what was pulled by digest alone.
-
-    It is given after the content was verified.
-    """
-    return f"sha-{digest.removeprefix('sha256:')[:12]}"
+keep_tag = identity.keep_tag
 
 
 def _image(entry: Json, platform: str, is_runnable: bool) -> LocalImage:
     """With the containerd store there are `Manifests`, and only they tell whether the content is there."""
     digests = [text.rpartition("@")[2] for text in entry.get("RepoDigests") or () if "@" in text]
     names = tuple(name for name in entry.get("RepoTags") or () if name != "<none>:<none>")
+    size_bytes = int(entry.get("Size") or 0)
     if not entry.get("Manifests"):
-        return LocalImage(str(entry["Id"]), tuple(dict.fromkeys(digests)), names)
+        return LocalImage(str(entry["Id"]), tuple(dict.fromkeys(digests)), names, size_bytes=size_bytes)
     usable = [item for item in _manifests(entry, platform) if is_runnable or _is_whole(item)]
     known = [str(entry["Id"]), *digests, *(str(item["ID"]) for item in usable)]
-    return LocalImage(str(entry["Id"]), tuple(dict.fromkeys(known)), names, usable=bool(usable))
+    complete = any(_is_whole(item) for item in usable)
+    known = list(dict.fromkeys(known))
+    return LocalImage(str(entry["Id"]), tuple(known), names, bool(usable), complete, size_bytes=size_bytes)
 
 
 def _manifests(entry: Json, platform: str) -> list[Json]:
@@ -219,5 +217,4 @@ def platform_of(found: Json) -> str:
 
 def matching(images: Iterable[LocalImage], pin: ImagePin) -> LocalImage | None:
     """The usable image with the content of `pin`, under whatever name."""
-    usable = (image for image in images if image.usable)
-    return next((image for image in usable if pin.digest in {image.id, *image.digests}), None)
+    return next((image for image in images if image.holds(pin)), None)

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from reconciler.core.observed import LocalImage
 from reconciler.nodes import inspect
 from reconciler.nodes.docker_engine import DockerEngine
-from reconciler.nodes.errors import NodeError
+from reconciler.nodes.errors import ErrorKind, NodeError
 
 
 async def local_images(
@@ -23,6 +24,26 @@ async def local_images(
     answers = await asyncio.gather(*(_can_run(engine, image) for image in in_doubt))
     runnable = {image for image, answer in zip(in_doubt, answers, strict=True) if answer}
     return inspect.images_from_list(entries, own, runnable)
+
+
+async def inventory(engine: DockerEngine, images: tuple[LocalImage, ...]) -> tuple[LocalImage, ...]:
+    """The images with their layers, sizes and times; without those that went away meanwhile."""
+    found = await asyncio.gather(*(_described(engine, image) for image in images))
+    return tuple(image for image in found if image is not None)
+
+
+async def _described(engine: DockerEngine, image: LocalImage) -> LocalImage | None:
+    try:
+        found = await engine.get(f"/images/{image.id}/json")
+    except NodeError as error:
+        if error.kind is ErrorKind.NOT_FOUND:
+            return None
+        raise
+    return replace(
+        image,
+        diff_ids=tuple((found.get("RootFS") or {}).get("Layers") or ()),
+        tagged_at=str((found.get("Metadata") or {}).get("LastTagTime") or ""),
+    )
 
 
 async def _can_run(engine: DockerEngine, image: str) -> bool:

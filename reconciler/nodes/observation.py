@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
-from reconciler.core.observed import NodeFacts, Unknown, UnknownKind
+from reconciler.core.observed import LocalImage, NodeFacts, Unknown, UnknownKind
 from reconciler.nodes.errors import NodeError
 from reconciler.nodes.protocols import Fleet
 
@@ -42,3 +43,27 @@ async def observe_one(
     except Exception as error:  # noqa: BLE001 - an answer nobody foresaw is a fact of this node, not the end of the fleet
         reason = f"its answer cannot be understood ({type(error).__name__}: {error})"
         return Unknown(name, UnknownKind.BAD_REPLY, reason, "is its Docker Engine a version that fleet knows?")
+
+
+async def with_inventory(
+    fleet: Fleet, states: Mapping[str, NodeFacts | Unknown], names: Collection[str], deadline_s: float = DEADLINE_S
+) -> dict[str, NodeFacts | Unknown]:
+    """The facts of `names` again, their images with layers and sizes: to say what of another image is there already."""
+    asked = sorted(name for name in names if isinstance(states[name], NodeFacts))
+    told = await asyncio.gather(*(_inventory(fleet, name, deadline_s) for name in asked))
+    return {
+        name: replace(facts, images=found) if isinstance(found, tuple) else found
+        for name, found in zip(asked, told, strict=True)
+        if isinstance(facts := states[name], NodeFacts)
+    }
+
+
+async def _inventory(fleet: Fleet, name: str, deadline_s: float) -> tuple[LocalImage, ...] | Unknown:
+    try:
+        async with asyncio.timeout(deadline_s):
+            node = await fleet.connect(name, deadline_s)
+            return await node.images.inventory()
+    except TimeoutError:
+        return Unknown(name, UnknownKind.TIMEOUT, f"its images were not told within {deadline_s:g} s")
+    except NodeError as error:
+        return error.as_unknown(name)

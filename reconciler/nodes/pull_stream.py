@@ -6,6 +6,7 @@ The answer is HTTP 200 long before it is known how the pull ends: failures come 
 import json
 import re
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from reconciler.nodes.errors import ErrorKind, NodeError
@@ -38,10 +39,15 @@ def failure(doing: str, message: str) -> NodeError:
 
 
 class PullStream:
-    """Takes the stream's bytes as they come and keeps the sum over all layers."""
+    """Takes the stream's bytes as they come and keeps the sum over all layers.
 
-    def __init__(self, doing: str) -> None:
+    `sizes`: compressed bytes by layer digest, where they are known: then the total is known as soon as Docker has said
+    which layers it has already. Without them it grows with each layer that begins.
+    """
+
+    def __init__(self, doing: str, sizes: Mapping[str, int] = MappingProxyType({})) -> None:
         self._doing = doing
+        self._sizes = {digest.removeprefix("sha256:")[:12]: size for digest, size in sizes.items()}
         self._unread = b""
         self._done: dict[str, int] = {}
         self._total: dict[str, int] = {}
@@ -71,10 +77,15 @@ class PullStream:
         if not re.fullmatch(r"[0-9a-f]{12,}", layer):
             return
         self._state[layer] = status
+        if status != "Already exists" and layer in self._sizes:
+            self._total.setdefault(layer, self._sizes[layer])
+        elif status == "Already exists":
+            self._total.pop(layer, None)
         detail = message.get("progressDetail") or {}
         if status == "Downloading":
             self._done[layer] = int(detail.get("current") or 0)
-            self._total[layer] = int(detail.get("total") or self._done[layer])
+            told = int(detail.get("total") or 0)
+            self._total[layer] = max(told, self._done[layer], self._sizes.get(layer, 0))
         elif status in {"Download complete", "Pull complete"} and layer in self._total:
             self._done[layer] = self._total[layer]
 

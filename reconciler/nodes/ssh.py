@@ -17,9 +17,15 @@ from reconciler.core.observed import Unknown, UnknownKind
 from reconciler.nodes import host_keys
 from reconciler.nodes.errors import ErrorKind, NodeError, NodeUnknownError
 from reconciler.nodes.targets import SshTarget, expanded, local_user, silence_hint, silent
-from reconciler.nodes.threads import in_thread
+from reconciler.threads import in_thread
 
-KEEPALIVE_S = 5
+SILENCE_S = 15.0
+"""A connection over which nothing came for so long, though asked, is lost."""
+
+PATIENCE_S = 120.0
+"""The same for a connection that holds a pull: its end makes the classic store throw away all it has fetched, so a link
+that is cut for a while must not end it."""
+
 KEEPALIVE_COUNT = 3
 CLOSE_S = 0.5
 ENDING_S = 0.1
@@ -90,29 +96,29 @@ class SshSession:
             await self.jump.close()
 
 
-async def connect(target: SshTarget, deadline_s: float) -> SshSession:
-    """An open connection to `target`. Raises `NodeUnknownError` with the exact reason."""
+async def connect(target: SshTarget, deadline_s: float, silence_s: float = SILENCE_S) -> SshSession:
+    """An open connection to `target`, lost after `silence_s`. Raises `NodeUnknownError` with the exact reason."""
     try:
         async with asyncio.timeout(deadline_s):
-            return await _connect(target)
+            return await _connect(target, silence_s)
     except TimeoutError:
         raise NodeUnknownError(silent(target, deadline_s)) from None
 
 
-async def _connect(target: SshTarget) -> SshSession:
+async def _connect(target: SshTarget, silence_s: float) -> SshSession:
     if target.jump is None:
-        return await _first_that_answers(target, await _addresses(target))
-    jump = await _connect(target.jump)
+        return await _first_that_answers(target, await _addresses(target), silence_s)
+    jump = await _connect(target.jump, silence_s)
     try:
-        return await _through(target, jump)
+        return await _through(target, jump, silence_s)
     except BaseException:
         await jump.close()
         raise
 
 
-async def _through(target: SshTarget, jump: SshSession) -> SshSession:
+async def _through(target: SshTarget, jump: SshSession, silence_s: float) -> SshSession:
     try:
-        return await _open(target, target.host, jump)
+        return await _open(target, target.host, jump, silence_s)
     except asyncssh.ChannelOpenError as error:
         reason = f"{jump.target.host} cannot reach {host_keys.place(target)}: {error.reason}"
         raise NodeUnknownError(Unknown(target.name, UnknownKind.REFUSED, reason, silence_hint(target))) from error
@@ -132,11 +138,11 @@ async def _addresses(target: SshTarget) -> list[str]:
     return list(dict.fromkeys(str(item[4][0]) for item in found))
 
 
-async def _first_that_answers(target: SshTarget, addresses: list[str]) -> SshSession:
+async def _first_that_answers(target: SshTarget, addresses: list[str], silence_s: float) -> SshSession:
     problem: OSError | None = None
     for address in addresses:
         try:
-            return await _open(target, address, None)
+            return await _open(target, address, None, silence_s)
         except OSError as error:
             problem = error
     raise _unreachable(target, problem or OSError("no address"))
@@ -163,9 +169,9 @@ class _Client(asyncssh.SSHClient):
         return False
 
 
-async def _open(target: SshTarget, address: str, jump: SshSession | None) -> SshSession:
+async def _open(target: SshTarget, address: str, jump: SshSession | None, silence_s: float) -> SshSession:
     keys = host_keys.load(target)
-    options = _options(target, keys)
+    options = _options(target, keys) | {"keepalive_interval": silence_s / KEEPALIVE_COUNT}
     tunnel = jump.connection if jump else ()
     try:
         connection = await asyncssh.connect(address, target.port, tunnel=tunnel, **options)
@@ -201,7 +207,6 @@ def _options(target: SshTarget, keys: host_keys.HostKeys) -> dict[str, Any]:
         "preferred_auth": "publickey",
         "encryption_algs": CIPHERS,
         "compression_algs": None,
-        "keepalive_interval": KEEPALIVE_S,
         "keepalive_count_max": KEEPALIVE_COUNT,
     }
 
@@ -209,7 +214,7 @@ def _options(target: SshTarget, keys: host_keys.HostKeys) -> dict[str, Any]:
 def _key_pairs(target: SshTarget) -> Sequence[asyncssh.SSHKeyPair]:
     """The keys of the files; one with a passphrase is left to the agent."""
     try:
-        return asyncssh.load_keypairs(_identities(target), ignore_encrypted=True)
+        return asyncssh.load_keypairs(identities(target), ignore_encrypted=True)
     except (OSError, asyncssh.KeyImportError) as error:
         reason = f"the key {target.identity_file} cannot be used: {_plainly(error)}"
         raise NodeUnknownError(Unknown(target.name, UnknownKind.AUTH, reason, "check ssh.identity_file")) from error
@@ -226,7 +231,7 @@ def _name_local_user() -> None:
         os.environ.setdefault("LOGNAME", local_user())
 
 
-def _identities(target: SshTarget) -> list[str]:
+def identities(target: SshTarget) -> list[str]:
     """The declared key file, else the usual ones that are there. The agent's keys are tried as well."""
     if target.identity_file:
         return [str(expanded(target.identity_file))]
@@ -236,7 +241,7 @@ def _identities(target: SshTarget) -> list[str]:
 
 def _denied(target: SshTarget) -> Unknown:
     agent = "the agent's keys" if os.environ.get("SSH_AUTH_SOCK") else "no agent (SSH_AUTH_SOCK is not set)"
-    tried = ", ".join([*_identities(target), agent])
+    tried = ", ".join([*identities(target), agent])
     reason = f"{host_keys.place(target)} did not let {target.login} in by key"
     hint = (
         f"tried: {tried}. Try `ssh-copy-id {target.by_hand}`, or name the key: ssh.identity_file in the spec; "

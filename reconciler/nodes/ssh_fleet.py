@@ -1,18 +1,24 @@
-"""The real fleet: nodes over SSH, images from registries.
+"""The real fleet: nodes over SSH, images from wherever they can be had.
 
-Importing this costs nothing: asyncssh comes with the first connection, the docker SDK with the first effect.
+Importing this costs nothing: asyncssh comes with the first connection, the docker SDK with the first effect, what
+images need with the first image.
 """
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reconciler.core.lock import NO_LOCK, Lock
+from reconciler.images.supply import Supply
+from reconciler.images.vault import Vault, default_vault
 from reconciler.nodes.errors import NodeUnknownError
-from reconciler.nodes.registry import RegistrySources
 from reconciler.nodes.sockets import SocketPaths
 from reconciler.nodes.targets import SshTarget, silent
+from specs import Images
 
 if TYPE_CHECKING:
+    from reconciler.nodes.distribution import Distribution
     from reconciler.nodes.ssh_node import SshNode
     from specs import Spec
 
@@ -20,26 +26,57 @@ STAGE_CONNECT_S = 20.0
 
 
 class SshFleet:
-    """All nodes of a fleet. `endpoints` maps a registry's host to the URL where the controller reaches it."""
+    """All nodes of a fleet. `endpoints` maps a registry's host to the URL where the controller reaches it.
 
-    def __init__(self, targets: Iterable[SshTarget], endpoints: Mapping[str, str] | None = None) -> None:
+    `from_nodes`: registries that the nodes' own daemons may pull from. `owner`: whose images these are in the vault.
+    """
+
+    def __init__(
+        self,
+        targets: Iterable[SshTarget],
+        endpoints: Mapping[str, str] | None = None,
+        *,
+        images: Images | None = None,
+        lock: Lock = NO_LOCK,
+        from_nodes: frozenset[str] = frozenset(),
+        owner: str = "fleet",
+    ) -> None:
         self._targets = {target.name: target for target in targets}
-        self._endpoints = dict(endpoints or {})
-        self._sources = RegistrySources(self._endpoints)
+        self._settings = images or Images()
+        self._vault = Vault(self._settings.vault or default_vault())
+        self._from_nodes = from_nodes
+        self._sources = Supply(self._vault, endpoints or {}, lock, from_nodes, owner)
+        self._distribution: Distribution | None = None
         self._nodes: dict[str, SshNode] = {}
         self._turns = {name: asyncio.Lock() for name in self._targets}
         self._sockets = SocketPaths()
 
     @classmethod
-    def from_spec(cls, spec: "Spec") -> "SshFleet":
+    def from_spec(cls, spec: "Spec", lock: Lock = NO_LOCK) -> "SshFleet":
         """The real fleet of a spec. Connects to nothing yet."""
-        targets = (SshTarget.from_spec(name, node) for name, node in spec.nodes.items())
-        return cls(targets, {host: registry.endpoint for host, registry in spec.registries.items()})
+        return cls(
+            (SshTarget.from_spec(name, node) for name, node in spec.nodes.items()),
+            {host: item.endpoint for host, item in spec.registries.items() if item.endpoint is not None},
+            images=spec.images,
+            lock=lock,
+            from_nodes=frozenset(host for host, item in spec.registries.items() if item.from_nodes),
+            owner=spec.fleet,
+        )
 
     @property
-    def sources(self) -> RegistrySources:
+    def sources(self) -> Supply:
         """Where images come from."""
         return self._sources
+
+    @property
+    def vault(self) -> Path:
+        """The folder of the blobs that the controller keeps."""
+        return self._vault.folder
+
+    @property
+    def sent_bytes(self) -> int:
+        """Bytes of images that left the controller."""
+        return self._distribution.sent_bytes if self._distribution else 0
 
     async def connect(self, node: str, deadline_s: float) -> "SshNode":
         """An open session with `node`. Raises `NodeUnknownError` when it cannot be had within `deadline_s`.
@@ -62,10 +99,28 @@ class SshFleet:
         from reconciler.nodes.ssh_node import SshNode  # noqa: PLC0415
 
         session = await ssh.connect(target, deadline_s)
-        return SshNode(session, self._sockets, self._endpoints, lambda: ssh.connect(target, STAGE_CONNECT_S))
+        return SshNode(
+            session,
+            self._sockets,
+            self._distributing,
+            lambda: ssh.connect(target, STAGE_CONNECT_S, ssh.PATIENCE_S),
+        )
+
+    def _distributing(self) -> "Distribution":
+        """The controller's side of bringing images, made with the first one."""
+        if self._distribution is None:
+            from reconciler.nodes.distribution import Distribution  # noqa: PLC0415 - most commands bring none
+
+            self._distribution = Distribution(
+                self._sources, self._vault, self._settings, self._targets, self.connect, self._from_nodes
+            )
+        return self._distribution
 
     async def close(self) -> None:
         """End all sessions."""
+        if self._distribution is not None:
+            self._distribution.close()
+            self._distribution = None
         await asyncio.gather(*(node.close() for node in self._nodes.values()))
         self._nodes.clear()
         self._sockets.close()

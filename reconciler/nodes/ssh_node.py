@@ -1,6 +1,7 @@
 """One node over SSH: the parts behind the narrow doors, put together."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from reconciler.nodes.containers import SshContainers
 from reconciler.nodes.docker_engine import DockerEngine
@@ -11,6 +12,9 @@ from reconciler.nodes.sockets import SocketPaths
 from reconciler.nodes.ssh import SshSession
 from reconciler.nodes.ssh_observer import SshObserver
 
+if TYPE_CHECKING:
+    from reconciler.nodes.distribution import Distribution
+
 
 class SshNode:
     """An open session with one node."""
@@ -19,26 +23,26 @@ class SshNode:
         self,
         session: SshSession,
         sockets: SocketPaths,
-        endpoints: Mapping[str, str],
+        distribution: "Callable[[], Distribution]",
         connect: Callable[[], Awaitable[SshSession]],
     ) -> None:
-        self._session = session
+        self.session = session
         self._engine = DockerEngine(session)
         self._sdk = DockerSdk(self._engine, sockets)
         self._observer = SshObserver(session, self._engine)
         self._containers = SshContainers(self._engine, self._sdk)
-        self._images = SshImages(self._engine, self._sdk, endpoints, connect)
+        self._images = SshImages(self._engine, self._sdk, distribution, connect)
         self._engines = SshEngines(session, sockets)
 
     @property
     def name(self) -> str:
         """The node's name in the spec."""
-        return self._session.target.name
+        return self.session.target.name
 
     @property
     def is_lost(self) -> bool:
         """Whether the connection is gone."""
-        return self._session.is_lost
+        return self.session.is_lost
 
     @property
     def observer(self) -> SshObserver:
@@ -64,4 +68,4 @@ class SshNode:
         """End the session."""
         await self._engines.close()
         await self._sdk.close()
-        await self._session.close()
+        await self.session.close()

@@ -31,3 +31,12 @@ def clean_lab(lab: Lab) -> Lab:
     """The lab without a trace of the test before: mended, no containers, good models. Images stay."""
     lab.reset()
     return lab
+
+
+@pytest.fixture
+def bare_lab(clean_lab: Lab) -> Lab:
+    """The lab without any image, nor blobs of a broken off pull, which the containerd store keeps for eight hours."""
+    clean_lab.reset(images=True)
+    for node in clean_lab.nodes.values():
+        node.docker("image", "prune", "-f")
+    return clean_lab

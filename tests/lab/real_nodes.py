@@ -6,8 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from reconciler.core.desired import ContainerSpec, ImagePin
+from reconciler.core.lock import NO_LOCK, Lock
 from reconciler.nodes.ssh_fleet import SshFleet
 from reconciler.nodes.targets import SshTarget
+from specs import Images
 
 from . import Lab
 from .node import Node
@@ -28,9 +30,15 @@ def target(lab: Lab, node: str, **changes: object) -> SshTarget:
 
 
 @asynccontextmanager
-async def fleet_of(*targets: SshTarget, endpoints: dict[str, str] | None = None) -> AsyncIterator[SshFleet]:
+async def fleet_of(
+    *targets: SshTarget,
+    endpoints: dict[str, str] | None = None,
+    images: Images | None = None,
+    lock: Lock = NO_LOCK,
+    from_nodes: frozenset[str] = frozenset(),
+) -> AsyncIterator[SshFleet]:
     """A fleet that is closed at the end."""
-    fleet = SshFleet(targets, endpoints)
+    fleet = SshFleet(targets, endpoints, images=images, lock=lock, from_nodes=from_nodes)
     try:
         yield fleet
     finally:

@@ -40,7 +40,7 @@ class Registry:
         """Start, or start again, on the storage that is there."""
         self.folder.mkdir(parents=True, exist_ok=True)
         config = self.folder / "config.yml"
-        config.write_text(json.dumps(self._config(), indent=2))  # JSON is YAML
+        config.write_text(json.dumps(self.config(self.endpoint), indent=2))  # JSON is YAML
         log = self.folder / "log"
         procs.spawn(["docker-registry", "serve", str(config)], record=self.record, log=log)
         wait_until("the registry", lambda: answers(self.endpoint), seconds=15, detail=lambda: tail_of(log))
@@ -48,12 +48,13 @@ class Registry:
     def stop(self) -> None:
         procs.end(self.record)
 
-    def _config(self) -> dict[str, object]:
+    def config(self, address: str) -> dict[str, object]:
+        """The settings of a registry at `address` with this storage."""
         return {
             "version": "0.1",
             "log": {"level": "warn"},
             "storage": {"filesystem": {"rootdirectory": str(self.folder / "storage")}, "delete": {"enabled": True}},
-            "http": {"addr": self.endpoint},
+            "http": {"addr": address},
         }
 
 

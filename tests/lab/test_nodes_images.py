@@ -7,15 +7,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import httpx
 import pytest
 
 from reconciler.core.desired import ImagePin
 from reconciler.core.observed import LocalImage, NodeFacts, SourceImage, SourceMissing, SourceUnknown
+from reconciler.images.supply import Supply
+from reconciler.images.vault import Vault
 from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.nodes.protocols import Progress
-from reconciler.nodes.registry import RegistrySources
 
 from . import Lab
 from .real_nodes import fleet_of, pin_of, sshd_setting, talker, target
@@ -24,15 +26,6 @@ pytestmark = pytest.mark.lab
 
 BOTH_STORES = ("node1", "node3")
 PLATFORM = "linux/amd64"
-
-
-@pytest.fixture
-def bare_lab(clean_lab: Lab) -> Lab:
-    """The lab without any image, nor blobs of a broken off pull, which the containerd store keeps for eight hours."""
-    clean_lab.reset(images=True)
-    for node in clean_lab.nodes.values():
-        node.docker("image", "prune", "-f")
-    return clean_lab
 
 
 class Steps(list[Progress]):
@@ -275,8 +268,8 @@ async def test_an_image_without_its_layers_does_not_count(bare_lab: Lab) -> None
         await node.images.stage(pin, PLATFORM, Steps())
 
 
-async def test_a_registry_describes_what_it_has(clean_lab: Lab) -> None:
-    sources = RegistrySources({})
+async def test_a_registry_describes_what_it_has(clean_lab: Lab, own_vault: Path) -> None:
+    sources = Supply(Vault(own_vault), {"closed.example": "http://127.0.0.1:1"})
     single = await sources.describe(pin_of(clean_lab, "tiny"))
     assert isinstance(single, SourceImage)
     [(platform, size)] = single.bytes_by_platform
@@ -287,8 +280,9 @@ async def test_a_registry_describes_what_it_has(clean_lab: Lab) -> None:
     assert ("linux/amd64", "linux/arm64") == multi.platforms
     pin = pin_of(clean_lab, "tiny")
     assert isinstance(await sources.describe(replace(pin, digest="sha256:" + "0" * 64)), SourceMissing)
-    assert isinstance(await sources.describe(replace(pin, registry="127.0.0.1:1")), SourceUnknown)
-    assert isinstance(await sources.describe(replace(pin, registry="ghcr.io")), SourceUnknown)
+    other = "sha256:" + "1" * 64
+    for registry in ("127.0.0.1:1", "closed.example"):
+        assert isinstance(await sources.describe(replace(pin, registry=registry, digest=other)), SourceUnknown)
     assert isinstance(await sources.describe(ImagePin(pin.digest, pin.digest, "id")), SourceUnknown)
 
 

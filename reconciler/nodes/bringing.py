@@ -1,0 +1,245 @@
+"""Brings one image to one node: the ladder of ways, the best first, and believes nothing but the content.
+
+The controller serves the blobs, on the node's own loopback, to the node's own daemon, which fetches what it lacks and
+verifies it. Where the controller cannot have them: the daemon's own way out, if the spec allows that; at last the
+archive of another node's daemon.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+
+from reconciler.core.desired import ImagePin
+from reconciler.core.lock import LockedImage
+from reconciler.core.observed import LocalImage, Source, SourceImage, SourceMissing
+from reconciler.core.transfer import Relay
+from reconciler.images.errors import SupplyError, SupplyErrorKind
+from reconciler.nodes import hosts_toml, inspect, save_load
+from reconciler.nodes.distribution import Distribution, Holder
+from reconciler.nodes.docker_engine import DockerEngine
+from reconciler.nodes.docker_sdk import DockerSdk
+from reconciler.nodes.endpoints import listen_port, name_on_node
+from reconciler.nodes.errors import ErrorKind, NodeError
+from reconciler.nodes.local_images import local_images
+from reconciler.nodes.protocols import OnProgress, Progress
+from reconciler.nodes.pull_stream import PullStream, failure
+from reconciler.nodes.relays import Way
+from reconciler.nodes.ssh import SshSession
+from reconciler.nodes.store import Store
+
+REMOVE_S = 120.0
+PAUSES_S = (1.0, 3.0)
+"""Before a pull that broke off is tried again."""
+
+SUPPLY_KINDS = {
+    SupplyErrorKind.NOT_FOUND: ErrorKind.NOT_FOUND,
+    SupplyErrorKind.DENIED: ErrorKind.DENIED,
+    SupplyErrorKind.NO_SPACE: ErrorKind.NO_SPACE,
+}
+"""All others are REFUSED."""
+
+
+@dataclass
+class Bringing:
+    """One image on its way to one node. `session` holds the pull: it is patient where a link is cut for a while."""
+
+    session: SshSession
+    engine: DockerEngine
+    sdk: DockerSdk
+    store: Store
+    distribution: Distribution
+    pin: ImagePin
+    platform: str
+    on_progress: OnProgress
+    relay: Relay | None
+
+    @property
+    def node(self) -> str:
+        """The node's name."""
+        return self.session.target.name
+
+    async def run(self) -> LocalImage:
+        """The image, brought and verified. Raises `NodeError`, also when the node's daemon says that all went well."""
+        source = await self.distribution.described(self.pin, self.node)
+        if isinstance(source, SourceImage) and source.image is not None:
+            return await self._known(source.image)
+        return await self._otherwise(_unsupplied(self.pin, self.node, source))
+
+    async def _known(self, image: LockedImage) -> LocalImage:
+        """Its content is known down to the layers: it is served from here, if its bytes can be had.
+
+        Content that is there without the digest (it was loaded from an archive) is pulled as well: that moves no layer,
+        and gives it the digest by which every later look finds it.
+        """
+        self._insist_on_platform(image)
+        self.pin = replace(self.pin, configs=tuple(item.config for item in image.platforms))
+        blobs = self.distribution.supply.blobs_of(self.pin, self.platform)
+        try:
+            return await self._served(blobs)
+        except NodeError as error:
+            cause = self.distribution.supply_error(blobs)
+            if cause is None or error.is_transport or error.kind is ErrorKind.NO_SPACE:
+                raise
+            return await self._otherwise(_told(self.pin, self.node, cause))
+
+    def _insist_on_platform(self, image: LockedImage) -> None:
+        if image.platform(self.platform) is None:
+            there = ", ".join(item.platform for item in image.platforms) or "no platform"
+            message = f"{self.pin.short} is made for {there}, but {self.node} is {self.platform}"
+            raise NodeError(ErrorKind.REFUSED, message, "pin an image that is built for the node's platform")
+
+    # from here
+
+    async def _served(self, blobs: Mapping[str, int]) -> LocalImage:
+        """Pulled from the controller's vault, in a few tries: the containerd store goes on from where it broke off."""
+        for pause_s in PAUSES_S:
+            try:
+                return await self._pulled_from_here(blobs)
+            except NodeError as error:
+                if not await self._may_go_better(error, blobs):
+                    raise
+            await asyncio.sleep(pause_s)
+        return await self._pulled_from_here(blobs)
+
+    async def _may_go_better(self, error: NodeError, blobs: Mapping[str, int]) -> bool:
+        """Bytes that went bad in the vault are taken out, and fetched anew; or the way broke off: a relay that died."""
+        if error.kind is not ErrorKind.REFUSED:
+            return False
+        return await self.distribution.discard_damaged(blobs) or self.distribution.supply_error(blobs) is None
+
+    async def _pulled_from_here(self, blobs: Mapping[str, int]) -> LocalImage:
+        port = listen_port(self.pin)
+        way = self.distribution.way(self.node, self.pin, blobs, port, self.relay)
+        async with way as found, self._name(port) as name, self.distribution.turn():
+            say = partial(_say_way, self.on_progress, found)
+            await self._pull(name, say, {}, blobs)
+            return await self._verified(name)
+
+    @asynccontextmanager
+    async def _name(self, port: int) -> AsyncIterator[str]:
+        """What the daemon calls it while it comes from here: the original name where its settings can say so."""
+        elsewhere = f"{name_on_node(port)}/{self.pin.repository}"
+        original = f"{self.pin.registry}/{self.pin.repository}"
+        if original == elsewhere or not hosts_toml.may_keep_name(self.store.kind, self.store.docker_version):
+            yield elsewhere
+            return
+        async with hosts_toml.pointing(self.session, self.pin.registry or "", port) as kept:
+            yield original if kept else elsewhere
+
+    # otherwise
+
+    async def _otherwise(self, told: NodeError) -> LocalImage:
+        """Without the controller's help. `told` is why, and what is raised where nobody else has it either."""
+        if self.pin.registry in self.distribution.from_nodes:
+            return await self._by_its_own_way()
+        for holder in await self.distribution.holders(self.pin, but=self.node):
+            found = await self._copied(holder)
+            if found is not None:
+                return found
+        raise told
+
+    async def _by_its_own_way(self) -> LocalImage:
+        """The node's daemon asks the registry itself, with the login that the controller has for it."""
+        name = f"{self.pin.registry}/{self.pin.repository}"
+        async with self.distribution.turn():
+            await self._pull(name, self.on_progress, await self.sdk.credentials(self.pin.registry), {})
+            return await self._verified(name)
+
+    async def _copied(self, holder: Holder) -> LocalImage | None:
+        """Loaded from the archive of another node; None when what came is not it.
+
+        Its digest is lost on the way to or from a classic store: then the content decides, and where the manifests are
+        at hand, a pull that moves no layer gives the digest back.
+        """
+        async with self.distribution.turn():
+            ends = self.distribution.ssh(holder.node), self.distribution.ssh(self.node)
+            await save_load.copy(*ends, holder.reference, partial(_say_copied, self.on_progress, holder.node))
+        found = inspect.matching(await self._images(), self.pin)
+        if found is None and self.pin.kind == "digest" and self.pin.configs:
+            with suppress(NodeError):
+                return await self._pulled_from_here(self.distribution.supply.blobs_of(self.pin, self.platform))
+        return found
+
+    # pulling
+
+    async def _pull(
+        self, name: str, on_progress: OnProgress, headers: Mapping[str, str], sizes: Mapping[str, int]
+    ) -> None:
+        doing = f"pulling {self.pin.short} to {self.node}"
+        params = {"fromImage": name, "tag": self.pin.digest, "platform": self.platform}
+        stream = PullStream(doing, sizes)
+        refuse = partial(failure, doing)
+        async with self.engine.stream(doing, "POST", "/images/create", params, headers, refuse) as chunks:
+            async for chunk in self.engine.lively(doing, chunks):
+                progress = stream.feed(chunk)
+                if progress is not None:
+                    on_progress(progress)
+        stream.end()
+
+    async def _images(self, pulled: str | None = None) -> tuple[LocalImage, ...]:
+        return await local_images(self.engine, self._own_platform, pulled)
+
+    async def _own_platform(self) -> str:
+        return self.store.platform
+
+    async def _verified(self, name: str) -> LocalImage:
+        """Docker's "done" is no proof: it may hold another platform, or a manifest without its layers."""
+        try:
+            return await self._whole()
+        except NodeError as error:
+            if not error.is_transport:
+                await self._forget(f"{name}@{self.pin.digest}")
+            raise
+
+    async def _whole(self) -> LocalImage:
+        images = await self._images(self.pin.digest)
+        found = next((item for item in images if self.pin.digest in {item.id, *item.digests}), None)
+        found = found or inspect.matching(images, self.pin)
+        if found is not None:
+            await insist_on_platform(self.engine, self.pin, found, self.platform)
+        if found is None or not found.usable:
+            message = f"{self.pin.short} was pulled to {self.node} without error, but is not whole there"
+            raise NodeError(ErrorKind.REFUSED, message)
+        return found
+
+    async def _forget(self, reference: str) -> None:
+        """Take away what was just pulled under this name. The error before counts, not one from here."""
+        with suppress(NodeError):
+            await self.sdk.call(f"removing {reference}", lambda api: api.remove_image(reference), REMOVE_S)
+
+
+async def insist_on_platform(engine: DockerEngine, pin: ImagePin, image: LocalImage, platform: str) -> None:
+    """The classic store pulls an image of any platform by digest, and creates containers that cannot run."""
+    found = await engine.get(f"/images/{image.id}/json")
+    actual = f"{found.get('Os', '')}/{found.get('Architecture', '')}"
+    if actual not in {platform, "/"}:
+        node = engine.session.target.name
+        message = f"{pin.short} is for {actual}, but {node} is {platform}"
+        raise NodeError(ErrorKind.REFUSED, message, "pin an image that is built for the node's platform")
+
+
+def _unsupplied(pin: ImagePin, node: str, source: Source) -> NodeError:
+    if pin.kind == "id":
+        message = f"the local build {pin.short} is not on {node}, nor on another node that can be reached"
+        hint = "build it on one node of this fleet, or `fleet pin --publish` it from there and pin that digest"
+        return NodeError(ErrorKind.NOT_FOUND, message, hint)
+    reason = getattr(source, "reason", "")
+    kind = ErrorKind.NOT_FOUND if isinstance(source, SourceMissing) else ErrorKind.REFUSED
+    hint = f"registries.{pin.registry} of the spec says how it is reached; `docker login {pin.registry}` logs in"
+    return NodeError(kind, f"{pin.short} cannot be brought to {node}: {reason}", hint)
+
+
+def _told(pin: ImagePin, node: str, cause: SupplyError) -> NodeError:
+    """What a daemon says of a source that fails is only that it failed: the source itself knows why."""
+    kind = SUPPLY_KINDS.get(cause.kind, ErrorKind.REFUSED)
+    return NodeError(kind, f"{pin.short} cannot be brought to {node}: {cause.message}", cause.hint)
+
+
+def _say_way(on_progress: OnProgress, way: Way, news: Progress) -> None:
+    on_progress(replace(news, via=f"relayed by {way.seed.node}" if way.seed else ""))
+
+
+def _say_copied(on_progress: OnProgress, source: str, count: int) -> None:
+    on_progress(Progress(count, None, f"copying the archive of {source}"))

@@ -1,0 +1,151 @@
+"""The controller's side of bringing images, shared by all nodes of a fleet: what it knows, has, serves and passes on.
+
+All of it comes with the first image that has to be brought: a plan with nothing to do pays for none.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from reconciler.core.desired import ImagePin
+from reconciler.core.observed import LocalImage, Source
+from reconciler.core.transfer import Relay
+from reconciler.images.errors import SupplyError
+from reconciler.images.serving import LoopbackRegistry
+from reconciler.images.supply import Supply
+from reconciler.images.vault import Vault
+from reconciler.nodes import node_blobs
+from reconciler.nodes.errors import NodeError
+from reconciler.nodes.inspect import keep_tag
+from reconciler.nodes.openssh import OpenSsh
+from reconciler.nodes.relays import Relays, Way
+from reconciler.nodes.targets import SshTarget
+from reconciler.threads import in_thread
+
+if TYPE_CHECKING:
+    from reconciler.nodes.ssh_node import SshNode
+    from specs import Images
+
+LOOK_S = 10.0
+"""Time to ask another node whether it has an image."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A node that has an image. `reference`: a name its daemon can save it by."""
+
+    node: str
+    image: LocalImage
+    reference: str
+
+
+class Distribution:
+    """Made once for a fleet. `connect` gives an open session with a node."""
+
+    def __init__(
+        self,
+        supply: Supply,
+        vault: Vault,
+        settings: "Images",
+        targets: Mapping[str, SshTarget],
+        connect: "Callable[[str, float], Awaitable[SshNode]]",
+        from_nodes: frozenset[str] = frozenset(),
+    ) -> None:
+        self.supply = supply
+        self.from_nodes = from_nodes
+        self._vault = vault
+        self._targets = targets
+        self._connect = connect
+        self._turns = asyncio.Semaphore(settings.parallel)
+        self._registry = LoopbackRegistry(vault, supply.fetch, settings.bandwidth)
+        self._ssh: dict[str, OpenSsh] = {}
+        self._relays = Relays(self.ssh)
+        self._asked: dict[str, asyncio.Task[tuple[Holder, ...]]] = {}
+
+    def ssh(self, node: str) -> OpenSsh:
+        """The way in for bulk bytes."""
+        if node not in self._ssh:
+            self._ssh[node] = OpenSsh(self._targets[node])
+        return self._ssh[node]
+
+    def turn(self) -> asyncio.Semaphore:
+        """A turn among the nodes that are brought images at the same time."""
+        return self._turns
+
+    async def described(self, pin: ImagePin, node: str) -> Source:
+        """What the sources say of the image, nodes that have all its bytes among them."""
+        for holder in await self.holders(pin, but=node):
+            if holder.image.complete:
+                await self._add(pin, holder)
+        return await self.supply.describe(pin)
+
+    async def _add(self, pin: ImagePin, holder: Holder) -> None:
+        """Its content store becomes a source, where the login may read it."""
+        node = await self._connect(holder.node, LOOK_S)
+        store = await node.images.store()
+        folders = await node_blobs.probe(node.session, store.docker_root)
+        if folders:
+            self.supply.add_source(pin, node_blobs.NodeBlobs(self.ssh(holder.node), folders))
+
+    async def holders(self, pin: ImagePin, but: str) -> tuple[Holder, ...]:
+        """The other nodes that have the image, asked once. A node that cannot be asked has none."""
+        if pin.digest not in self._asked:
+            self._asked[pin.digest] = asyncio.ensure_future(self._ask(pin))
+        return tuple(item for item in await self._asked[pin.digest] if item.node != but)
+
+    async def _ask(self, pin: ImagePin) -> tuple[Holder, ...]:
+        found = await asyncio.gather(*(self._holder(node, pin) for node in self._targets))
+        return tuple(item for item in found if item is not None)
+
+    async def _holder(self, name: str, pin: ImagePin) -> Holder | None:
+        try:
+            async with asyncio.timeout(LOOK_S):
+                node = await self._connect(name, LOOK_S)
+                image = await node.images.present(pin)
+        except (NodeError, TimeoutError):
+            return None
+        return None if image is None else Holder(name, image, _reference(image))
+
+    @asynccontextmanager
+    async def way(
+        self, node: str, pin: ImagePin, blobs: Mapping[str, int], listen_port: int, relay: Relay | None
+    ) -> AsyncIterator[Way]:
+        """`127.0.0.1:listen_port` of the node has the blobs while the block lasts."""
+        self._vault.keep(self.supply.owner, pin.digest)
+        server_port = self._registry.start()
+        with self._registry.offering(blobs):
+            async with self._relays.way(node, listen_port, server_port, relay, blobs) as way:
+                yield way
+
+    async def discard_damaged(self, blobs: Mapping[str, int]) -> bool:
+        """Take what went bad out of the vault; whether there was any."""
+        return await in_thread(partial(self._discard_damaged, blobs))
+
+    def _discard_damaged(self, blobs: Mapping[str, int]) -> bool:
+        bad = [digest for digest in blobs if self._vault.has(digest) and not self._vault.verify(digest)]
+        return bool(bad)
+
+    def supply_error(self, blobs: Mapping[str, int]) -> SupplyError | None:
+        """Why the controller could not have one of them, the last time it tried."""
+        found = (self._registry.last_error(digest) for digest in blobs)
+        return next((error for error in found if error is not None), None)
+
+    @property
+    def sent_bytes(self) -> int:
+        """Bytes of blobs that left the controller."""
+        return self._registry.sent_bytes
+
+    def close(self) -> None:
+        """End what is served and passed on."""
+        self._registry.close()
+        for ssh in self._ssh.values():
+            ssh.close()
+
+
+def _reference(image: LocalImage) -> str:
+    """By our own tag, where it has one: the containerd store saves what was asked for by digest without a name."""
+    kept = (name for name in image.names if any(name.endswith(f":{keep_tag(digest)}") for digest in image.digests))
+    return next(kept, image.names[0] if image.names else image.id)
