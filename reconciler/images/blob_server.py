@@ -31,7 +31,10 @@ TLS_HANDSHAKE = b"\x16"
 NOT_TLS = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 PATH = re.compile(r"/v2/.+/(manifests|blobs)/(sha256:[0-9a-f]{64})")
 RANGE = re.compile(r"bytes=(\d+)-(\d*)")
-CODES = {405: "UNSUPPORTED", 416: "RANGE_INVALID", 503: "UNAVAILABLE"}
+NO_USE = 403
+"""For what cannot be had: the classic store asks again for a minute after a 404, and never after "denied"."""
+
+CODES = {403: "DENIED", 405: "UNSUPPORTED", 416: "RANGE_INVALID", 503: "UNAVAILABLE"}
 
 
 class Allowance:
@@ -129,7 +132,7 @@ class Handler(BaseHTTPRequestHandler):
             try:
                 (self._manifest if found[1] == "manifests" else self._blob)(found[2])
             except FetchError as failed:
-                self._refuse(404 if isinstance(failed.__cause__, LastingError) else 503, str(failed))
+                self._refuse(NO_USE if isinstance(failed.__cause__, LastingError) else 503, str(failed))
 
     do_HEAD = do_GET  # noqa: N815  (the base class asks for these names)
 

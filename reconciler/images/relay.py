@@ -138,7 +138,7 @@ class Upstream:
                 reason = (
                     f"the controller answers {reply.status} for {digest}: {reply.read(500).decode('utf-8', 'replace')}"
                 )
-                raise LastingError(reason) if reply.status == 404 else ConnectionError(reason)
+                raise LastingError(reason) if reply.status in {403, 404} else ConnectionError(reason)
             yield offset + int(reply.headers["Content-Length"]), iter(lambda: reply.read(CHUNK_BYTES), b"")
         finally:
             connection.close()

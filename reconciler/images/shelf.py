@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     """
 
 PATIENCE_S = 60.0  # without a new byte; Docker's own patience with a registry is about that long
-FIRST_PATIENCE_S = 20.0  # without any byte: a source that is down from the beginning
+FIRST_PATIENCE_S = 8.0  # without any byte: a source that is down from the beginning
+GIVEN_UP_S = 30.0  # for so long, whoever asks again for what was waited for in vain is told so at once
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 8.0
 
 
@@ -113,6 +114,7 @@ class Shelf:
         self.errors: dict[str, Exception] = {}
         """Of each blob that could not be fetched, or not at the first try, the last error; none once it is whole."""
         self._growing: dict[str, Blob] = {}
+        self._given_up: dict[str, float] = {}
         self._lock = threading.Condition()
 
     @contextmanager
@@ -154,6 +156,10 @@ class Shelf:
         return None
 
     def _begin(self, digest: str) -> Blob:
+        if time.monotonic() < self._given_up.get(digest, 0.0):
+            blob = Blob(self.size_of(digest))
+            blob.fail(self.errors[digest])
+            return blob
         blob = self._growing[digest] = Blob(self.size_of(digest))
         blob.hold()
         threading.Thread(target=self._fill, args=(digest, blob), daemon=True, name="fleet-blob").start()
@@ -171,6 +177,8 @@ class Shelf:
             self._forget(digest)
         except Exception as error:  # noqa: BLE001  (whatever it was: readers must not wait for ever)
             self.errors[digest] = error
+            if isinstance(error, DamagedError):  # whoever sends something else will do so again
+                self._given_up[digest] = time.monotonic() + GIVEN_UP_S
             self._forget(digest)  # first, so that whoever asks now has a new fetch
             blob.fail(error)
         blob.release()
@@ -195,6 +203,7 @@ class Shelf:
                 if draft.offset > before:
                     deadline, pause_s = time.monotonic() + self.patience_s, FIRST_PAUSE_S
                 if time.monotonic() + pause_s > deadline:
+                    self._given_up[draft.digest] = time.monotonic() + GIVEN_UP_S
                     raise LastingError(str(error)) from error  # whoever asks again now would wait as long in vain
                 self.errors[draft.digest] = error
                 time.sleep(pause_s)

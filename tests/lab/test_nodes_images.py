@@ -221,14 +221,15 @@ async def test_damaged_bytes_never_count(bare_lab: Lab, name: str) -> None:
 
 async def test_a_port_that_is_taken_is_told(bare_lab: Lab) -> None:
     node1 = bare_lab.nodes["node1"]
-    async with fleet_of(target(bare_lab, "node1"), endpoints={"registry.example": "http://127.0.0.1:1"}) as fleet:
+    endpoints = {"registry.example": f"http://{bare_lab.registry.endpoint}"}
+    async with fleet_of(target(bare_lab, "node1"), endpoints=endpoints) as fleet:
         node = await fleet.connect("node1", 10)
-        pin = replace(pin_of(bare_lab, "tiny"), registry="registry.example")
+        pin = replace(pin_of(bare_lab, "llamacpp"), registry="registry.example")
         bare_lab.preload("tiny", ["node1"])
         serve = ["docker", "run", "-d", "--network", "host", bare_lab.images["tiny"]]
         node1.exec([*serve, "busybox", "httpd", "-f", "-p", "127.0.0.1:5917"])
         with pytest.raises(NodeError) as taken:
-            await node.images.stage(replace(pin, digest="sha256:" + "1" * 64), PLATFORM, Steps())
+            await node.images.stage(pin, PLATFORM, Steps())
     assert ErrorKind.CONFLICT is taken.value.kind
     assert "5917" in taken.value.message
 

@@ -141,7 +141,7 @@ def test_a_source_that_is_silent_for_too_long_ends_it_with_the_reason(
 ) -> None:
     registry._shelf.patience_s = 0.05
     tap.turns += [failing(SupplyErrorKind.NO_ANSWER)] * 50
-    assert 404 == blob(port, DIGEST).status, "Docker asks no more: who waited once in vain waits no second time"
+    assert 403 == blob(port, DIGEST).status, "Docker asks no more: who waited once in vain waits no second time"
     error = registry.last_error(DIGEST)
     assert error is not None
     assert (SupplyErrorKind.NO_ANSWER, "it says no-answer") == (error.kind, error.message)
@@ -153,7 +153,7 @@ def test_what_cannot_be_had_is_not_tried_again(
 ) -> None:
     tap.turns.append(failing(kind))
     reply = blob(port, DIGEST)
-    assert (404, "BLOB_UNKNOWN") == (reply.status, json.loads(reply.body)["errors"][0]["code"])
+    assert (403, "DENIED") == (reply.status, json.loads(reply.body)["errors"][0]["code"])
     assert [0] == tap.calls
     error = registry.last_error(DIGEST)
     assert error is not None
@@ -178,7 +178,7 @@ def test_a_blob_that_nobody_is_offered_any_more_comes_no_further(
             assert begun.wait(20)
         on.set()
         with suppress(http.client.IncompleteRead):  # it had begun to read
-            assert 404 == reader.result().status
+            assert 403 == reader.result().status
     assert soon(lambda: not registry._shelf._growing)
     assert [(DIGEST, STEP)] == [(digest, size) for digest, size, _ in vault.parts()]
     assert registry.last_error(DIGEST) is None
@@ -191,7 +191,7 @@ def test_a_full_disk_is_told(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "pwrite", full)
-    assert 404 == blob(port, DIGEST).status
+    assert 403 == blob(port, DIGEST).status
     error = registry.last_error(DIGEST)
     assert error is not None
     assert SupplyErrorKind.NO_SPACE == error.kind
