@@ -194,6 +194,7 @@ class Shelf:
         Where the size is not known, the end of a stream is the end of the blob.
         """
         blob.grow(draft)
+        began = draft.offset
         deadline, pause_s = time.monotonic() + min(FIRST_PATIENCE_S, self.patience_s), FIRST_PAUSE_S
         while not draft.whole and (blob.size is None or draft.offset < blob.size):
             before = draft.offset
@@ -203,8 +204,9 @@ class Shelf:
                 if draft.offset > before:
                     deadline, pause_s = time.monotonic() + self.patience_s, FIRST_PAUSE_S
                 if time.monotonic() + pause_s > deadline:
-                    self._given_up[draft.digest] = time.monotonic() + GIVEN_UP_S
-                    raise LastingError(str(error)) from error  # whoever asks again now would wait as long in vain
+                    if draft.offset == began:  # whoever asks again now would wait as long in vain
+                        self._given_up[draft.digest] = time.monotonic() + GIVEN_UP_S
+                    raise LastingError(str(error)) from error
                 self.errors[draft.digest] = error
                 time.sleep(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)

@@ -17,7 +17,8 @@ from reconciler.images.errors import SupplyError
 from reconciler.images.serving import LoopbackRegistry
 from reconciler.images.supply import Supply
 from reconciler.images.vault import Vault
-from reconciler.nodes import node_blobs
+from reconciler.nodes import node_blobs, openssh, ssh
+from reconciler.nodes.doors import RegistryDoors
 from reconciler.nodes.errors import NodeError
 from reconciler.nodes.inspect import keep_tag
 from reconciler.nodes.openssh import OpenSsh
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from reconciler.nodes.ssh_node import SshNode
     from specs import Images
 
+DIAL_S = 20.0
 LOOK_S = 10.0
 """Time to ask another node whether it has an image."""
 
@@ -62,6 +64,7 @@ class Distribution:
         self._turns = asyncio.Semaphore(settings.parallel)
         self._registry = LoopbackRegistry(vault, supply.fetch, settings.bandwidth)
         self._ssh: dict[str, OpenSsh] = {}
+        self._doors: dict[str, RegistryDoors] = {}
         self._relays = Relays(self.ssh)
         self._asked: dict[str, asyncio.Task[tuple[Holder, ...]]] = {}
 
@@ -116,9 +119,22 @@ class Distribution:
         """`127.0.0.1:listen_port` of the node has the blobs while the block lasts."""
         self._vault.keep(self.supply.owner, pin.digest)
         server_port = self._registry.start()
+        if openssh.available():
+            way = self._relays.way(node, listen_port, server_port, relay, blobs)
+        else:
+            way = self._door(node, listen_port, server_port)
         with self._registry.offering(blobs):
-            async with self._relays.way(node, listen_port, server_port, relay, blobs) as way:
-                yield way
+            async with way as found:
+                yield found
+
+    @asynccontextmanager
+    async def _door(self, node: str, listen_port: int, server_port: int) -> AsyncIterator[Way]:
+        """Without an `ssh` program here, bulk bytes go through a connection of asyncssh."""
+        if node not in self._doors:
+            dial = partial(ssh.connect, self._targets[node], DIAL_S, ssh.PATIENCE_S)
+            self._doors[node] = RegistryDoors(dial)
+        async with self._doors[node].to(listen_port, server_port):
+            yield Way(self.ssh(node), listen_port, server_port, why="there is no ssh program here")
 
     async def discard_damaged(self, blobs: Mapping[str, int]) -> bool:
         """Take what went bad out of the vault; whether there was any."""

@@ -301,6 +301,17 @@ async def test_a_platform_it_is_not_made_for_costs_no_byte(bare_lab: Lab, pinned
     assert all(size < 100_000 for size in blobs_in(own_vault).values())
 
 
+@pytest.mark.parametrize("name", BOTH_STORES)
+async def test_without_an_ssh_program_the_control_connection_carries(
+    bare_lab: Lab, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pin = elsewhere(bare_lab, "llamacpp")
+    async with fleet_of(target(bare_lab, name), endpoints=registry(bare_lab)) as fleet:
+        monkeypatch.setenv("PATH", str(tmp_path))
+        await staged(fleet, name, pin)
+        assert fleet.sent_bytes >= bare_lab.built["llamacpp"].compressed_bytes
+
+
 # the last resort
 
 

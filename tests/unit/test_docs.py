@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from typer import Typer
+from typer.models import TyperInfo
 
 import specs
 from reconciler.cli.app import app
@@ -29,7 +31,13 @@ def spec_of_the_readme() -> str:
 
 
 def commands() -> set[str]:
-    return {str(item.name) for item in app.registered_commands}
+    below = {f"{group.name} {item.name}" for group in app.registered_groups for item in _app(group).registered_commands}
+    return below | {str(item.name) for item in app.registered_commands}
+
+
+def _app(group: TyperInfo) -> Typer:
+    assert group.typer_instance is not None
+    return group.typer_instance
 
 
 def test_the_spec_of_the_readme_loads_and_renders(tmp_path: Path) -> None:
@@ -79,7 +87,9 @@ def test_the_pages_name_every_placeholder_and_no_other() -> None:
 
 def test_the_readme_names_every_command_and_only_those() -> None:
     named = {
-        word for row in re.findall(r"^\| (`fleet .*?) \|", README, re.M) for word in re.findall(r"`fleet (\w+)", row)
+        word
+        for row in re.findall(r"^\| (`fleet .*?) \|", README, re.M)
+        for word in re.findall(r"`fleet ((?:images )?\w+)", row)
     }
     assert commands() == named
 
