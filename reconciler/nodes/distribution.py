@@ -157,8 +157,8 @@ class Distribution:
     def close(self) -> None:
         """End what is served and passed on."""
         self._registry.close()
-        for ssh in self._ssh.values():
-            ssh.close()
+        for way_in in self._ssh.values():
+            way_in.close()
 
 
 def _reference(image: LocalImage) -> str:
