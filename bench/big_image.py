@@ -1,4 +1,4 @@
-"""An image of ten layers, a good GiB of them, and the same with another top layer: in a registry, under their digests.
+"""An image of ten layers, a good GiB compressed, and the same with another top layer: in a registry, under their digests.
 
 Half of each layer is random and half compresses well: about 2 to 1, as images of inference engines do (29.5 GiB are
 14.2 GiB compressed).
@@ -21,7 +21,7 @@ from tests.lab.oci import LAYER, Layer, Layout
 from tests.lab.registry import Registry, push_one
 
 LAYERS = 10
-LAYER_MIB = 110
+LAYER_MIB = 220
 NAMES = ("big", "big-next")
 
 

@@ -52,7 +52,10 @@ Connect = Callable[[specs.Spec], protocols.Fleet]
 
 @dataclass(frozen=True)
 class Applied:
-    """How an apply ended. `unsettled` is the plan that should have been empty afterwards, when it was not."""
+    """How an apply ended. `unsettled` is the plan that should have been empty afterwards, when it was not.
+
+    `sent_bytes`: bytes of images that left the controller for it.
+    """
 
     run_id: str
     exit: Exit
@@ -60,6 +63,7 @@ class Applied:
     failures: tuple[Failure, ...]
     status: dict[str, Status]
     unsettled: Plan | None = None
+    sent_bytes: int = 0
 
 
 def over_ssh(spec: specs.Spec) -> protocols.Fleet:
@@ -158,6 +162,7 @@ class Fleet:
         if plan.refusals:
             return Applied("", Exit.REFUSED, f"refused: {plan.refusals[0].summary}", (), {})
         store = self._open_store(self.folder)
+        sent_bytes = self.nodes.sent_bytes
         try:
             store.check_writable()
             run = self._run_of(plan, command)
@@ -166,6 +171,7 @@ class Fleet:
             runner = Runner(plan, self.nodes, store, run.id, on_event, stop or asyncio.Event())
             machine = await runner.run()
             applied = await self._concluded(store, runner, machine)
+            applied = replace(applied, sent_bytes=self.nodes.sent_bytes - sent_bytes)
         finally:
             store.close()
         on_event(RunEnded(run.id, int(applied.exit), applied.summary))

@@ -111,4 +111,10 @@ def _result(applied: "Applied") -> dict[str, object]:
         {"step": item.step.id, "status": item.status, "detail": item.detail, "logs": list(item.logs)}
         for item in applied.failures
     ]
-    return {"run": applied.run_id, "summary": applied.summary, "steps": applied.status, "failures": failures}
+    return {
+        "run": applied.run_id,
+        "summary": applied.summary,
+        "steps": applied.status,
+        "failures": failures,
+        "sent_bytes": applied.sent_bytes,
+    }

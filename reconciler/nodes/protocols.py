@@ -176,6 +176,11 @@ class Fleet(Protocol):
         """Where images come from."""
         ...
 
+    @property
+    def sent_bytes(self) -> int:
+        """Bytes of images that left the controller so far."""
+        ...
+
     async def connect(self, node: str, deadline_s: float) -> Node:
         """An open session with `node`. Raises `NodeUnknownError` when it cannot be had within `deadline_s`.
 

@@ -176,7 +176,7 @@ class SimulatedFleet:
         return tuple(call for call in self.calls if call.mutating)
 
     @property
-    def bytes_from_controller(self) -> int:
+    def sent_bytes(self) -> int:
         """Bytes of images that left the controller; `traffic` has those of every other link."""
         return self.traffic.from_controller
 

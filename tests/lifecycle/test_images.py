@@ -30,7 +30,7 @@ def serving(story: Story) -> Story:
 
 
 def sent(story: Story) -> int:
-    return story.nodes.bytes_from_controller
+    return story.nodes.sent_bytes
 
 
 def received(story: Story) -> dict[str, int]:

@@ -126,7 +126,7 @@ def relay_of(fleet: SimulatedFleet, seed: str, *peers: str) -> Relay:
 def test_relayed_bytes_leave_the_controller_once_and_are_counted_by_link() -> None:
     fleet = a_fleet(3)
     stage_all(fleet, relay_of(fleet, "n1", "n2", "n3"))
-    assert SIZE == fleet.bytes_from_controller
+    assert SIZE == fleet.sent_bytes
     assert {"n1": 2 * SIZE} == dict(fleet.traffic.relayed)
     assert {"n1": SIZE, "n2": SIZE, "n3": SIZE} == dict(fleet.traffic.received)
 
@@ -134,7 +134,7 @@ def test_relayed_bytes_leave_the_controller_once_and_are_counted_by_link() -> No
 def test_a_seed_serves_only_whom_it_was_meant_for() -> None:
     fleet = a_fleet(3)
     stage_all(fleet, relay_of(fleet, "n1", "n2"))
-    assert 2 * SIZE == fleet.bytes_from_controller
+    assert 2 * SIZE == fleet.sent_bytes
     assert {"n1": SIZE} == dict(fleet.traffic.relayed)
 
 
@@ -145,7 +145,7 @@ def test_what_a_seed_passed_on_is_not_kept_for_later() -> None:
     for node in fleet.nodes:
         node.remove_image(IMAGE.digest)
     stage_all(fleet, relay)
-    assert 2 * SIZE == fleet.bytes_from_controller
+    assert 2 * SIZE == fleet.sent_bytes
 
 
 def test_the_disk_pays_by_store() -> None:
