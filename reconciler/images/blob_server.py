@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 
 from reconciler.images.shelf import Blob, FetchError, Shelf
-from reconciler.images.stores import LastingError
+from reconciler.images.stores import LastingError, comes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,7 +132,7 @@ class Handler(BaseHTTPRequestHandler):
             try:
                 (self._manifest if found[1] == "manifests" else self._blob)(found[2])
             except FetchError as failed:
-                self._refuse(NO_USE if isinstance(failed.__cause__, LastingError) else 503, str(failed))
+                self._refuse(NO_USE if comes_of(failed, LastingError) else 503, str(failed))
 
     do_HEAD = do_GET  # noqa: N815  (the base class asks for these names)
 

@@ -13,7 +13,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from reconciler.images.stores import DamagedError, Draft, LastingError, Store
+from reconciler.images.stores import DamagedError, Draft, LastingError, Store, comes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -176,9 +176,9 @@ class Shelf:
             self.errors.pop(digest, None)
             self._forget(digest)
         except Exception as error:  # noqa: BLE001  (whatever it was: readers must not wait for ever)
+            if comes_of(error, DamagedError) and comes_of(self.errors.get(digest), DamagedError):
+                self._given_up[digest] = time.monotonic() + GIVEN_UP_S  # whoever lies twice does so again
             self.errors[digest] = error
-            if isinstance(error, DamagedError):  # whoever sends something else will do so again
-                self._given_up[digest] = time.monotonic() + GIVEN_UP_S
             self._forget(digest)  # first, so that whoever asks now has a new fetch
             blob.fail(error)
         blob.release()

@@ -26,6 +26,11 @@ class DamagedError(LastingError):
     """What came is not what was asked for."""
 
 
+def comes_of(error: BaseException | None, kind: type[Exception]) -> bool:
+    """Whether the error is of this kind, or was raised because of one that is."""
+    return error is not None and (isinstance(error, kind) or comes_of(error.__cause__, kind))
+
+
 class Draft:
     """A blob that is being written. `offset`: how many bytes are there. `whole`: nothing is missing, and it is kept."""
 
