@@ -1,4 +1,4 @@
-"""An image of ten layers, a good GiB compressed, and the same with another top layer: in a registry, under their digests.
+"""An image of ten layers, a good GiB compressed, and the same with another top layer, in a registry by digest.
 
 Half of each layer is random and half compresses well: about 2 to 1, as images of inference engines do (29.5 GiB are
 14.2 GiB compressed).

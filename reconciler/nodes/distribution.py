@@ -19,7 +19,7 @@ from reconciler.images.supply import Supply
 from reconciler.images.vault import Vault
 from reconciler.nodes import node_blobs, openssh, ssh
 from reconciler.nodes.doors import RegistryDoors
-from reconciler.nodes.errors import NodeError
+from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.nodes.inspect import keep_tag
 from reconciler.nodes.openssh import OpenSsh
 from reconciler.nodes.relays import Relays, Way
@@ -69,7 +69,9 @@ class Distribution:
         self._asked: dict[str, asyncio.Task[tuple[Holder, ...]]] = {}
 
     def ssh(self, node: str) -> OpenSsh:
-        """The way in for bulk bytes."""
+        """The way in for bulk bytes. Raises `NodeError` for a node that the fleet does not have."""
+        if node not in self._targets:
+            raise NodeError(ErrorKind.NOT_FOUND, f"there is no node {node} in this fleet")
         if node not in self._ssh:
             self._ssh[node] = OpenSsh(self._targets[node])
         return self._ssh[node]
