@@ -107,13 +107,13 @@ class Relays:
     ) -> AsyncIterator[Way]:
         way = Way(self._ssh(node), listen_port, server_port)
         async with AsyncExitStack() as stack:
-            seed = self._seed(node, listen_port, server_port, relay, blobs)
-            if seed is not None:
-                try:
+            try:
+                seed = self._seed(node, listen_port, server_port, relay, blobs)
+                if seed is not None:
                     way.seed = await stack.enter_async_context(seed)
                     await way.seed.admit(blobs, relay.peers if relay else ())
-                except NodeError as error:
-                    way.go_straight(error.message)
+            except NodeError as error:
+                way.go_straight(error.message)
             await stack.enter_async_context(kept(way.open))
             yield way
 
