@@ -5,6 +5,7 @@ controller.
 """
 
 import json
+import re
 import shutil
 import signal
 import time
@@ -74,16 +75,21 @@ def test_planning_again_finds_nothing_and_does_nothing(story: Desk) -> None:
 
 
 def test_every_form_of_the_plan_is_the_same_bytes(story: Desk) -> None:
-    """Also with the recorded state deleted: the nodes carry the truth."""
+    """Also with the recorded state deleted: the nodes carry the truth. Only free disk wanders between two looks."""
     story.place(QUAD)
     first = story.fleet("plan", "--json", "--out", "plan.json")
     assert json.loads(first.out)["steps"]
     assert first.out == (story.folder / "plan.json").read_text()
-    assert first.out == story.fleet("plan", "--format", "json").out
+    assert but_disk(first.out) == but_disk(story.fleet("plan", "--format", "json").out)
     shutil.move(story.folder / ".fleet", story.folder / "kept")
     without = story.fleet("plan", "--json")
     shutil.move(story.folder / "kept", story.folder / ".fleet")
-    assert first == without
+    assert (first.rc, but_disk(first.out)) == (without.rc, but_disk(without.out))
+
+
+def but_disk(plan: str) -> str:
+    """The text of a plan without what is free on the disks."""
+    return re.sub(r'"disk_free(_after)?_bytes": \d+', "", plan)
 
 
 def test_a_lane_over_all_nodes_takes_the_place_of_both(story: Desk) -> None:
