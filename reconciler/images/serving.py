@@ -106,6 +106,10 @@ class LoopbackRegistry:
             error = error.__cause__
         return error or SupplyError(SupplyErrorKind.NO_ANSWER, str(told))
 
+    def has_given_up(self, digest: str) -> bool:
+        """Whether the blob was waited for in vain a moment ago."""
+        return self._shelf.has_given_up(digest)
+
     def close(self) -> None:
         """Stop listening, cut connections, fetch no more."""
         with self._lock:

@@ -136,6 +136,10 @@ class Shelf:
             kept.file.close()
         return kept.size if kept else size
 
+    def has_given_up(self, digest: str) -> bool:
+        """Whether the blob was waited for in vain a moment ago, and no other is asked for it now."""
+        return time.monotonic() < self._given_up.get(digest, 0.0)
+
     def settle(self, seconds: float) -> None:
         """Wait until no fetch is under way, at most `seconds`."""
         with self._lock:
@@ -156,7 +160,7 @@ class Shelf:
         return None
 
     def _begin(self, digest: str) -> Blob:
-        if time.monotonic() < self._given_up.get(digest, 0.0):
+        if self.has_given_up(digest):
             blob = Blob(self.size_of(digest))
             blob.fail(self.errors[digest])
             return blob

@@ -6,7 +6,7 @@ archive of another node's daemon.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,6 +32,9 @@ from reconciler.nodes.store import Store
 REMOVE_S = 120.0
 PAUSES_S = (1.0, 3.0)
 """Before a pull that broke off is tried again."""
+
+HOPE_S = 1.0
+"""How often it is looked at whether a pull can still end well."""
 
 SUPPLY_KINDS = {
     SupplyErrorKind.NOT_FOUND: ErrorKind.NOT_FOUND,
@@ -114,8 +117,21 @@ class Bringing:
         way = self.distribution.way(self.node, self.pin, blobs, port, self.relay)
         async with way as found, self._name(port) as name, self.distribution.turn():
             say = partial(_say_way, self.on_progress, found)
-            await self._pull(name, say, {}, blobs)
+            await self._while_it_may_come(self._pull(name, say, {}, blobs), blobs)
             return await self._verified(name)
+
+    async def _while_it_may_come(self, pull: Coroutine[None, None, None], blobs: Mapping[str, int]) -> None:
+        """The pull, unless what it waits for cannot be had: the classic store would ask for it for minutes."""
+        pulling = asyncio.ensure_future(pull)
+        try:
+            while not pulling.done():
+                await asyncio.wait([pulling], timeout=HOPE_S)
+                if not pulling.done() and self.distribution.is_hopeless(blobs):
+                    raise NodeError(ErrorKind.REFUSED, f"{self.pin.short} cannot be had")
+            await pulling
+        finally:
+            pulling.cancel()
+            await asyncio.gather(pulling, return_exceptions=True)
 
     @asynccontextmanager
     async def _name(self, port: int) -> AsyncIterator[str]:

@@ -151,6 +151,10 @@ class Distribution:
         found = (self._registry.last_error(digest) for digest in blobs)
         return next((error for error in found if error is not None), None)
 
+    def is_hopeless(self, blobs: Mapping[str, int]) -> bool:
+        """Whether one of them cannot be had now: whoever waits for it waits in vain."""
+        return any(self._registry.has_given_up(digest) for digest in blobs)
+
     @property
     def sent_bytes(self) -> int:
         """Bytes of blobs that left the controller."""
