@@ -3,7 +3,8 @@
 A *unit* is what runs (or lies stopped) of one gang and is to go: a lane no placement wants any more, or an earlier
 generation. Two rules hold it all:
 
-* A unit is stopped only after every gang that takes its place is staged (nobody's lane is stopped in vain).
+* A unit is stopped only after every gang that takes its place is staged (nobody's lane is stopped in vain). A lane that
+  moves to other nodes takes its own place.
 * A gang that takes the place of a unit which must stay, stays out too.
 """
 
@@ -55,6 +56,11 @@ class Unit:
     why: str = "no placement wants it"
 
     @property
+    def lane(self) -> str:
+        """The lane it is of."""
+        return self.address.rpartition("/")[2]
+
+    @property
     def is_wanted(self) -> bool:
         """Whether the gang itself stays wanted (these are its earlier containers)."""
         return bool(self.own_nodes)
@@ -81,9 +87,11 @@ class Ties:
 
     @cached_property
     def _replacements(self) -> dict[str, tuple[Candidate, ...]]:
-        """By the unit's address: candidates on its nodes, and the gang of which it is the past."""
+        """By the unit's address: candidates on its nodes, the gang of which it is the past, its lane on other nodes."""
         by_node: dict[str, list[Candidate]] = {}
+        by_lane: dict[str, list[Candidate]] = {}
         for candidate in self.candidates:
+            by_lane.setdefault(candidate.view.gang.lane, []).append(candidate)
             for node in candidate.nodes:
                 by_node.setdefault(node, []).append(candidate)
         by_address = {candidate.address: candidate for candidate in self.candidates}
@@ -92,6 +100,8 @@ class Ties:
             there = {item.address: item for node in unit.away_nodes for item in by_node.get(node, ())}
             if unit.address in by_address:
                 there[unit.address] = by_address[unit.address]
+            elif not unit.is_wanted:
+                there |= {item.address: item for item in by_lane.get(unit.lane, ()) if item.boots}
             found[unit.address] = tuple(there[address] for address in sorted(there))
         return found
 
@@ -104,7 +114,7 @@ class Ties:
         return {address: tuple(units) for address, units in found.items()}
 
     def replacements(self, unit: Unit) -> tuple[Candidate, ...]:
-        """The gangs that take the unit's place: they stand on a node of it, or it is their own past."""
+        """The gangs that take the unit's place: on a node of it, or because it is their past, or their lane moves."""
         return self._replacements[unit.address]
 
     def obstacles(self, candidate: Candidate) -> tuple[Unit, ...]:

@@ -85,7 +85,10 @@ class Bringing:
             cause = self.distribution.supply_error(blobs)
             if cause is None or error.is_transport or error.kind is ErrorKind.NO_SPACE:
                 raise
-            return await self._otherwise(_told(self.pin, self.node, cause))
+            told = _told(self.pin, self.node, cause)
+            if cause.kind is SupplyErrorKind.NO_SPACE:  # a full disk here is to be mended, not to be got around
+                raise told from error
+            return await self._otherwise(told)
 
     def _insist_on_platform(self, image: LockedImage) -> None:
         if image.platform(self.platform) is None:
@@ -108,7 +111,7 @@ class Bringing:
 
     async def _may_go_better(self, error: NodeError, blobs: Mapping[str, int]) -> bool:
         """Bytes that went bad in the vault are taken out, and fetched anew; or the way broke off: a relay that died."""
-        if error.kind is not ErrorKind.REFUSED:
+        if error.is_transport or error.kind in {ErrorKind.NO_SPACE, ErrorKind.CONFLICT}:
             return False
         return await self.distribution.discard_damaged(blobs) or self.distribution.supply_error(blobs) is None
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from reconciler.core.desired import ImagePin
 from reconciler.core.observed import LocalImage
 from reconciler.core.transfer import Relay
+from reconciler.images.errors import SupplyError
 from reconciler.nodes import inspect
 from reconciler.nodes.docker_engine import DockerEngine
 from reconciler.nodes.docker_sdk import DockerSdk
@@ -101,6 +102,9 @@ class SshImages:
             engine = DockerEngine(session)
             bringing = Bringing(session, engine, self._sdk, store, distribution, pin, platform, on_progress, relay)
             return await bringing.run()
+        except SupplyError as error:
+            message = f"{pin.short} cannot be brought to {self._sdk.node}: {error.message}"
+            raise NodeError(ErrorKind.REFUSED, message, error.hint) from error
         finally:
             await session.close()
 

@@ -23,7 +23,10 @@ def insist_on_loopback(target: SshTarget, port: int, listeners: Iterable[Listene
 
 def taken(target: SshTarget, port: int) -> NodeError:
     """The error for a port of the node's loopback that sshd cannot listen on. It does not say why."""
-    hint = "`ss -ltnp` there shows who listens on it; or its sshd_config has `AllowTcpForwarding no`"
+    hint = (
+        "another run that brings images there has it: wait for its end; else `ss -ltnp` there shows who listens on it, "
+        "or its sshd_config has `AllowTcpForwarding no`"
+    )
     place = f"127.0.0.1:{port} on {target.host}"
     return NodeError(ErrorKind.CONFLICT, f"sshd cannot listen on {place} to bring images: it is taken", hint)
 

@@ -40,9 +40,11 @@ class Way:
             try:
                 return await self._by(self.seed)
             except NodeError as error:
-                if error.is_transport or error.kind is ErrorKind.CONFLICT:
+                if error.kind is ErrorKind.CONFLICT:
                     raise
-                self.go_straight(error.message)
+                standing = await straight(self.ssh, self.listen_port, self.server_port)
+                self.go_straight(error.message)  # only now: a node that is silent for a while keeps its relay
+                return standing
         return await straight(self.ssh, self.listen_port, self.server_port)
 
     async def _by(self, seed: Seed) -> Standing:

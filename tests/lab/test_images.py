@@ -17,6 +17,7 @@ from reconciler.core.observed import LocalImage, SourceImage
 from reconciler.core.transfer import Relay
 from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.nodes.ssh_fleet import SshFleet
+from specs import Images
 
 from . import Lab
 from .fleet_cli import desk
@@ -314,6 +315,15 @@ async def test_without_an_ssh_program_the_control_connection_carries(
         monkeypatch.setenv("PATH", str(tmp_path))
         await staged(fleet, name, pin)
         assert fleet.sent_bytes >= bare_lab.built["llamacpp"].compressed_bytes
+
+
+async def test_a_vault_that_cannot_be_used_is_told(bare_lab: Lab, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    settings = Images(vault=tmp_path / "file" / "vault")
+    async with fleet_of(target(bare_lab, "node1"), endpoints=registry(bare_lab), images=settings) as fleet:
+        with pytest.raises(NodeError) as unusable:
+            await staged(fleet, "node1", elsewhere(bare_lab, "tiny"))
+    assert str(settings.vault) in unusable.value.message
 
 
 # the last resort

@@ -251,3 +251,17 @@ def test_after_a_failed_apply_the_status_says_why_until_the_lane_is_healthy(stor
     story.edit("expect: London", "expect: Paris")
     assert Exit.OK == story.apply().exit
     assert "" == story.status().lanes[0].last_failure
+
+
+def test_a_lane_that_moves_is_stopped_only_when_its_new_place_is_staged(tmp_path: Path) -> None:
+    """No node is shared: nothing but the lane itself ties the two."""
+    story = Story(tmp_path, (("solo", "single-3"),))
+    assert Exit.OK is story.apply().exit
+    story.place((("solo", "pair-a"),))
+    story.nodes.inject(Fault.fail("node1", "stage"))
+    failed = story.apply()
+    assert Exit.UNCHANGED is failed.exit, failed.summary
+    assert {"solo": 1} == story.running_lanes()
+    assert "running" == story.containers()["node3/fleet-solo-r0-v1"]
+    assert Exit.OK is story.apply().exit
+    assert ["node1/fleet-solo-r0-v1"] == list(story.containers())
