@@ -176,7 +176,7 @@ class Pinner:
 
     async def _locked(self, pin: ImagePin, teller: str = "") -> Pinned:
         image = await in_thread(partial(self._supply.locked, pin))
-        return Pinned(pin.reference, replace(image, name=name_of(pin.reference)), f"{teller}{self._supply.origin(pin)}")
+        return Pinned(pin.reference, replace(image, name=name_of(pin.reference)), f"{teller}{self._supply.teller(pin)}")
 
     async def _node(self, node: str) -> protocols.Node:
         if self._nodes is None:

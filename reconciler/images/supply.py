@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reconciler.images.vault import Vault
 
 FROM_LOCK = "fleet.lock"
-FROM_VAULT = "vault"
+FROM_VAULT = "the vault"
 
 
 class Supply:
@@ -42,7 +42,7 @@ class Supply:
         self._vault, self._endpoints, self._lock, self._from_nodes = vault, dict(endpoints), lock, from_nodes
         self._told: dict[ImagePin, Source] = {}
         self._images: dict[str, LockedImage] = {}
-        self._origins: dict[str, str] = {}
+        self._tellers: dict[str, str] = {}
         self._pins: dict[str, dict[ImagePin, None]] = {}
         self._documents: set[str] = set()
         self._nodes: dict[str, dict[str, BlobSource]] = {}
@@ -70,7 +70,22 @@ class Supply:
         except OSError as error:
             return SourceUnknown(pin.digest, f"the vault cannot be used: {error}")
         sizes = tuple((item.platform, item.compressed_bytes) for item in image.platforms)
-        return SourceImage(pin.digest, sizes, image, self.origin(pin))
+        return SourceImage(pin.digest, sizes, image, await in_thread(partial(self._origin, pin, image)))
+
+    def _origin(self, pin: ImagePin, image: LockedImage) -> str:
+        """Where its layers would come from, as far as this is known without asking anybody; empty for nowhere."""
+        there = [[self._is_kept(layer.digest) for layer in item.layers] for item in image.platforms]
+        if any(map(all, there)):
+            return FROM_VAULT
+        kept = FROM_VAULT if any(map(any, there)) else ""
+        elsewhere = next((source.name for source, _ in self._places((pin,))), "")
+        return " and ".join(filter(None, (kept, elsewhere)))
+
+    def _is_kept(self, digest: str) -> bool:
+        try:
+            return self._vault.has(digest)
+        except SupplyError:  # a vault that cannot be used has nothing
+            return False
 
     def _unsupplied(self, pin: ImagePin, error: SupplyError) -> Source:
         if error.kind is SupplyErrorKind.NOT_FOUND:
@@ -84,13 +99,13 @@ class Supply:
         with self._turns.setdefault(pin.digest, threading.Lock()):
             found = self._remembered(pin)
             if found is None:
-                found, origin = self._learnt(pin)
-                self._remember(pin, found, origin)
+                found, teller = self._learnt(pin)
+                self._remember(pin, found, teller)
             return found
 
-    def origin(self, pin: ImagePin) -> str:
-        """Where what is known of the image comes from, for people; empty while nothing is known."""
-        return self._origins.get(pin.digest, "")
+    def teller(self, pin: ImagePin) -> str:
+        """Who told what is known of the image, for people; empty while nothing is known."""
+        return self._tellers.get(pin.digest, "")
 
     def blobs_of(self, pin: ImagePin, platform: str) -> dict[str, int]:
         """Digest -> size in bytes of everything a node's daemon may ask for. Raises `SupplyError`.
@@ -112,13 +127,13 @@ class Supply:
         """What is known already. It costs nothing, so it also notes by whom the image may be asked for."""
         image = self._images.get(pin.digest) or self._lock.find(pin.digest)
         if image is not None and pin not in self._pins.get(pin.digest, {}):
-            self._remember(pin, image, self._origins.get(pin.digest, FROM_LOCK))
+            self._remember(pin, image, self._tellers.get(pin.digest, FROM_LOCK))
         return image
 
-    def _remember(self, pin: ImagePin, image: LockedImage, origin: str) -> None:
+    def _remember(self, pin: ImagePin, image: LockedImage, teller: str) -> None:
         with self._guard:
             self._images[pin.digest] = image
-            self._origins.setdefault(pin.digest, origin)
+            self._tellers.setdefault(pin.digest, teller)
             documents = {image.digest}.union(*((item.manifest, item.config) for item in image.platforms))
             self._documents |= documents
             layers = {layer.digest for item in image.platforms for layer in item.layers}
@@ -130,9 +145,9 @@ class Supply:
         name = name_of(pin.reference)
         with suppress(SupplyError):  # what is not there, or not whole, is had elsewhere
             return locked_image(name, pin.digest, partial(self._kept, SupplyErrorKind.NO_ANSWER)), FROM_VAULT
-        origins: list[str] = []
+        tellers: list[str] = []
         try:
-            return locked_image(name, pin.digest, partial(self._document, pin, origins)), (origins or [FROM_VAULT])[0]
+            return locked_image(name, pin.digest, partial(self._document, pin, tellers)), (tellers or [FROM_VAULT])[0]
         except SupplyError:
             with suppress(SupplyError):  # what went wrong before says more
                 return locked_image(name, pin.digest, partial(self._kept, SupplyErrorKind.NOT_FOUND)), FROM_VAULT
@@ -145,7 +160,7 @@ class Supply:
             raise SupplyError(absent, f"the vault has no {digest}")
         return self._vault.read(digest)
 
-    def _document(self, pin: ImagePin, origins: list[str], digest: str, largest: int) -> bytes:
+    def _document(self, pin: ImagePin, tellers: list[str], digest: str, largest: int) -> bytes:
         """A document of the vault, or from elsewhere: then it is kept, so that the next run needs nobody."""
         with suppress(SupplyError):
             return self._kept(SupplyErrorKind.NOT_FOUND, digest, largest)
@@ -156,7 +171,7 @@ class Supply:
             except SupplyError as error:
                 failures.append(error)
                 continue
-            origins.append(source.name)
+            tellers.append(source.name)
             self._keep(data)
             return data
         raise _failed(failures)
@@ -171,8 +186,7 @@ class Supply:
         """Somebody who has all bytes of the image: asked before its registry."""
         with self._guard:
             self._nodes.setdefault(pin.digest, {})[source.name] = source
-        if not isinstance(self._told.get(pin), SourceImage):
-            self._told.pop(pin, None)
+        self._told.pop(pin, None)
 
     def upstream(self, registry: str) -> Upstream:
         """The registry of this name. Raises `SupplyError` for the one that is none."""
@@ -241,5 +255,5 @@ def _failed(failures: Sequence[SupplyError]) -> SupplyError:
 
 def _only_in_vaults() -> SupplyError:
     message = f"it is not in this vault, and {PUBLISHED} is no registry: it stands for the vaults that have an image"
-    hint = "`fleet pin --publish --from NODE` publishes it into this one"
+    hint = "`fleet pin NAME --from NODE --publish`, on a node that has it, brings it back into the vault"
     return SupplyError(SupplyErrorKind.NOT_FOUND, message, hint)

@@ -186,7 +186,7 @@ async def test_a_local_build_of_a_classic_store_is_published_under_a_name_that_n
     assert {"lab": frozenset({found.image.digest})} == vault.roots()
     supply = Supply(vault, {})
     told = await supply.describe(ImageName.parse(found.reference).pin(found.image.digest))
-    assert "vault" == getattr(told, "origin", told)
+    assert "the vault" == getattr(told, "origin", told)
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ async def test_a_locked_image_is_described_without_any_network_or_disk(vault: Va
     supply = Supply(vault, {}, Lock((image,)))
     told = await supply.describe(pin_of(picture, "unreachable.invalid"))
     sizes = tuple((item.platform, item.compressed_bytes) for item in image.platforms)
-    assert SourceImage(picture.top, sizes, image, "fleet.lock") == told
+    assert SourceImage(picture.top, sizes, image, "https://unreachable.invalid") == told
     assert not vault.folder.exists()
 
 
@@ -101,7 +101,7 @@ async def test_a_registry_is_asked_once_and_never_again_by_later_runs(played: Pl
     assert 5 == asked
     later = await Supply(vault, {}).describe(pin)
     assert isinstance(later, SourceImage)
-    assert ("vault", told.image, asked) == (later.origin, later.image, len(played.asked))
+    assert (played.url, told.image, asked) == (later.origin, later.image, len(played.asked))
 
 
 async def test_a_vault_that_went_bad_is_not_believed(played: PlayedRegistry, vault: Vault) -> None:
@@ -123,7 +123,23 @@ async def test_a_partly_filled_vault_tells_what_it_has_where_nobody_answers(vaul
         vault.put(picture.blobs[digest])
     told = await Supply(vault, {}).describe(pin_of(picture, "127.0.0.1:1"))
     assert isinstance(told, SourceImage)
-    assert ("vault", ("linux/arm64",)) == (told.origin, told.platforms)
+    assert ("http://127.0.0.1:1", ("linux/arm64",)) == (told.origin, told.platforms)
+
+
+async def test_the_origin_is_where_the_layers_would_come_from(vault: Vault) -> None:
+    """Whoever told of the image, and however much of it besides the layers is in the vault."""
+    picture = two_platforms()
+    image = locked_image("ghcr.io/org/x:v1", picture.top, picture.read)
+    layers = [layer.digest for layer in image.platforms[1].layers]
+    origins = []
+    for digest in (None, picture.top, *layers):
+        if digest is not None:
+            vault.put(picture.blobs[digest])
+        told = await Supply(vault, {}, Lock((image,))).describe(pin_of(picture, "ghcr.io"))
+        assert isinstance(told, SourceImage)
+        origins.append(told.origin)
+    url = "https://ghcr.io"
+    assert [url, url, f"the vault and {url}", "the vault"] == origins
 
 
 async def test_what_the_registry_has_not_is_missing(played: PlayedRegistry, vault: Vault) -> None:
@@ -163,7 +179,9 @@ async def test_a_published_image_is_in_vaults_and_nowhere_else(vault: Vault) -> 
     for digest in documents(picture):
         vault.put(picture.blobs[digest])
     supply = Supply(vault, {})
-    assert isinstance(await supply.describe(pin), SourceImage)
+    told = await supply.describe(pin)
+    assert isinstance(told, SourceImage)
+    assert "" == told.origin
     layer = picture.json(picture.top)["layers"][0]["digest"]
     with pytest.raises(SupplyError, match="no registry"):
         fetched(supply, layer)
@@ -222,7 +240,7 @@ async def test_a_node_that_has_the_image_is_asked_first(played: PlayedRegistry, 
     supply.add_source(pin, node)
     told = await supply.describe(pin)
     assert isinstance(told, SourceImage)
-    assert "node dgx1" == told.origin == supply.origin(pin)
+    assert "node dgx1" == told.origin == supply.teller(pin)
     before = len(played.asked)
     for digest in supply.blobs_of(pin, "linux/arm64"):
         assert picture.blobs[digest] == fetched(supply, digest)
