@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from reconciler.core.classify import GangView, RankView
-from reconciler.core.desired import Desired, NodeDeclaration
+from reconciler.core.desired import Desired, ImagePin, NodeDeclaration
 from reconciler.core.figures import size
 from reconciler.core.identity import proved_name, unproved_name
+from reconciler.core.lock import PUBLISHED
 from reconciler.core.observed import Container, Listener, NodeFacts, Observed, SourceImage, SourceMissing
 from reconciler.core.plan import Refusal
 from reconciler.core.staging import Staging, Want
@@ -74,8 +75,17 @@ def _image_exists(case: Case, rank: RankView) -> Iterator[Refusal]:
             "image-missing",
             rank,
             f"image {pin.reference} is not on {rank.rank.node}, and its source does not have it: {source.reason}",
-            "push the image, or pin a digest that the source has",
+            _way_back(pin),
         )
+
+
+def _way_back(pin: ImagePin) -> str:
+    """What a person can do about an image that its source does not have."""
+    if pin.registry == PUBLISHED:
+        return (
+            f"`fleet pin {pin.reference} --from NODE --publish`, on a node that has it, brings it back into the vault"
+        )
+    return "push the image, or pin a digest that the source has"
 
 
 def _disk(case: Case, rank: RankView) -> Iterator[Refusal]:

@@ -6,13 +6,13 @@ archive of another node's daemon.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
 from reconciler.core.desired import ImagePin
-from reconciler.core.lock import LockedImage
+from reconciler.core.lock import PUBLISHED, LockedImage
 from reconciler.core.observed import LocalImage, Source, SourceImage, SourceMissing
 from reconciler.core.transfer import Relay
 from reconciler.images.errors import SupplyError, SupplyErrorKind
@@ -153,11 +153,18 @@ class Bringing:
         """Without the controller's help. `told` is why, and what is raised where nobody else has it either."""
         if self.pin.registry in self.distribution.from_nodes:
             return await self._by_its_own_way()
+        failures: list[NodeError] = []
         for holder in await self.distribution.holders(self.pin, but=self.node):
-            found = await self._copied(holder)
+            try:
+                found = await self._copied(holder) if holder.can_save else None
+            except NodeError as error:
+                if error.kind is ErrorKind.NO_SPACE:
+                    raise
+                failures.append(error)
+                continue
             if found is not None:
                 return found
-        raise told
+        raise _with(told, failures)
 
     async def _by_its_own_way(self) -> LocalImage:
         """The node's daemon asks the registry itself, with the login that the controller has for it."""
@@ -247,7 +254,18 @@ def _unsupplied(pin: ImagePin, node: str, source: Source) -> NodeError:
     reason = getattr(source, "reason", "")
     kind = ErrorKind.NOT_FOUND if isinstance(source, SourceMissing) else ErrorKind.REFUSED
     hint = f"registries.{pin.registry} of the spec says how it is reached; `docker login {pin.registry}` logs in"
+    if pin.registry == PUBLISHED:
+        hint = (
+            f"`fleet pin {pin.reference} --from NODE --publish`, on a node that has it, brings it back into the vault"
+        )
     return NodeError(kind, f"{pin.short} cannot be brought to {node}: {reason}", hint)
+
+
+def _with(told: NodeError, failures: Sequence[NodeError]) -> NodeError:
+    """Why it cannot be had, and what came of asking other nodes for their archives."""
+    if not failures:
+        return told
+    return NodeError(told.kind, "; ".join((told.message, *(error.message for error in failures))), told.hint)
 
 
 def _told(pin: ImagePin, node: str, cause: SupplyError) -> NodeError:

@@ -37,11 +37,16 @@ LOOK_S = 10.0
 
 @dataclass(frozen=True)
 class Holder:
-    """A node that has an image. `reference`: a name its daemon can save it by."""
+    """A node that has an image. `reference`: a name its daemon can save it by.
+
+    `can_save`: its daemon can write an archive of it. The containerd store cannot without all compressed blobs, which
+    nodes may lack of an image that runs; the classic store always can.
+    """
 
     node: str
     image: LocalImage
     reference: str
+    can_save: bool = True
 
 
 class Distribution:
@@ -109,10 +114,12 @@ class Distribution:
         try:
             async with asyncio.timeout(LOOK_S):
                 node = await self._connect(name, LOOK_S)
-                image = await node.images.present(pin)
+                image, store = await node.images.present(pin), await node.images.store()
         except (NodeError, TimeoutError):
             return None
-        return None if image is None else Holder(name, image, _reference(image))
+        if image is None:
+            return None
+        return Holder(name, image, _reference(image), store.kind == "classic" or image.complete)
 
     @asynccontextmanager
     async def way(

@@ -133,18 +133,24 @@ async def _insist_on_saved(saving: Child, reference: str) -> None:
 async def _insist_on_loaded(loading: Child, reference: str, output: str) -> None:
     status = await loading.ended()
     said = output.partition(_LOAD_START)[2].strip()
+    doing = f"docker load of {reference} on {loading.target.name}"
+    if _NO_SPACE in said:
+        message = f"{doing} failed: {_last(said)}"
+        raise NodeError(ErrorKind.NO_SPACE, message, "loading needs twice the size of the image")
     if status or any(words in said for words in _UNLOADED):
-        await _raise(loading, status, f"docker load of {reference} on {loading.target.name}", said)
+        await _raise(loading, status, doing, said)
 
 
 async def _raise(child: Child, status: int, doing: str, said: str) -> NoReturn:
     if status == SSH_FAILED:
         raise await child.failure()
-    last = "\n".join(said.splitlines()[-TAIL_LINES:]) or f"status {status}, without a word"
+    last = _last(said) or f"status {status}, without a word"
     if status == NO_DOCKER:
         hint = f"install Docker's command line on {child.target.host}"
         raise NodeError(ErrorKind.REFUSED, f"{doing} failed: {last}", hint)
-    if _NO_SPACE in said:
-        raise NodeError(ErrorKind.NO_SPACE, f"{doing} failed: {last}", "loading needs twice the size of the image")
     missing = any(words in said for words in _MISSING)
     raise NodeError(ErrorKind.NOT_FOUND if missing else ErrorKind.REFUSED, f"{doing} failed: {last}")
+
+
+def _last(said: str) -> str:
+    return "\n".join(said.splitlines()[-TAIL_LINES:])

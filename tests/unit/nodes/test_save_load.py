@@ -89,6 +89,12 @@ async def test_a_load_that_ends_well_and_says_otherwise_has_failed(tmp_path: Pat
     assert words in error.message
 
 
+async def test_a_source_without_space_is_no_full_disk_of_the_target(tmp_path: Path) -> None:
+    error = await failed(tmp_path, "echo write /tmp/x: no space left on device >&2; exit 1", LOAD)
+    assert ErrorKind.REFUSED is error.kind
+    assert "docker save x/y:1 on a failed" in error.message
+
+
 @pytest.mark.parametrize(("save", "load", "where"), [(None, LOAD, "a"), (SAVE_1_MIB, None, "b")])
 async def test_without_a_docker_program_there_is_a_hint(
     tmp_path: Path, save: str | None, load: str | None, where: str
