@@ -21,9 +21,7 @@ _HOST_RE = re.compile(_HOST)
 _REPOSITORY_RE = re.compile(rf"{_PART}(?:/{_PART})*")
 _TAG_RE = re.compile(_TAG)
 
-_HOW_TO_PIN = (
-    "write repo@sha256:<digest>; `docker buildx imagetools inspect {ref}` or `skopeo inspect docker://{ref}` shows it"
-)
+_HOW_TO_PIN = "`fleet pin LANE --write` looks the digest up and writes it here: {ref}@sha256:<digest>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +97,7 @@ def _unpinned(text: str) -> ValueError:
     return refuse(
         f"image '{text[:80]}' is not pinned by digest",
         "A tag can move: two nodes could run different images, and a rollback could not name what ran before.",
-        _HOW_TO_PIN.format(ref=text[:80] or "REF"),
+        _HOW_TO_PIN.format(ref=text[:80] or "REPO:TAG"),
     )
 
 

@@ -35,7 +35,8 @@ def test_a_reference_without_a_digest_is_refused_with_the_way_to_pin_it(text: st
         ImageRef.parse(text)
     context = caught.value.context  # type: ignore[attr-defined] # PydanticCustomError
     assert "A tag can move" in context["detail"]
-    assert f"`docker buildx imagetools inspect {text or 'REF'}`" in context["hint"]
+    assert context["hint"].startswith("`fleet pin LANE --write` ")
+    assert context["hint"].endswith(f"{text or 'REPO:TAG'}@sha256:<digest>")
 
 
 @pytest.mark.parametrize(
