@@ -24,7 +24,7 @@ from reconciler.core.garbage import (
     VaultPlan,
     gc_plan,
 )
-from reconciler.core.lock import Lock
+from reconciler.core.lock import Lock, LockedImage
 from reconciler.core.observed import LocalImage, NodeFacts, Observed, Unknown
 from reconciler.core.retention import Holding, Rules, Standing, Wanted, judged
 from reconciler.fleet import OBSERVE_S, Fleet
@@ -57,7 +57,8 @@ async def stock(fleet: Fleet, observed: Observed, deadline_s: float = OBSERVE_S)
     told = {**observed.nodes, **states}
     holdings = [judged(name, facts.images, facts.containers, rules) for name, facts in _read(told.items())]
     unknown = tuple(state for _, state in sorted(told.items(), key=_node) if isinstance(state, Unknown))
-    return Stock(fleet.desired.fleet, rules, tuple(item for found in holdings for item in found), unknown, vault)
+    nodes = tuple(name for name, _ in _read(told.items()))
+    return Stock(fleet.desired.fleet, rules, tuple(item for found in holdings for item in found), unknown, vault, nodes)
 
 
 async def collect(fleet: Fleet, plan: GcPlan, on_removed: OnRemoved = lambda removed: None) -> Collected:
@@ -82,12 +83,13 @@ async def collect(fleet: Fleet, plan: GcPlan, on_removed: OnRemoved = lambda rem
 
 
 def rules_of(spec: specs.Spec, lock: Lock) -> Rules:
-    """What the spec says of keeping images: those of all its lanes, placed or not, and its settings."""
+    """What is said of keeping images: by all lanes of the spec, placed or not, by its settings, by `fleet.lock`."""
     lanes: dict[ImagePin, list[str]] = {}
     for name, lane in sorted(spec.lanes.items()):
         lanes.setdefault(lock.pinned(_pin(lane.image)), []).append(name)
     wanted = tuple(Wanted(pin, tuple(names)) for pin, names in lanes.items())
-    return Rules(wanted, spec.images.retain, spec.images.protect)
+    locked = tuple(lock.pinned(ImagePin(_reference(image), image.digest, image.kind)) for image in lock.images)
+    return Rules(wanted, spec.images.retain, spec.images.protect, locked)
 
 
 def vault_path(spec: specs.Spec) -> Path:
@@ -97,6 +99,10 @@ def vault_path(spec: specs.Spec) -> Path:
 
 def _pin(image: specs.ImageRef) -> ImagePin:
     return ImagePin(image.text, image.digest, image.kind, image.registry or None, image.repository or None)
+
+
+def _reference(image: LockedImage) -> str:
+    return f"{image.name}@{image.digest}" if image.name else image.digest
 
 
 def _node(entry: tuple[str, object]) -> str:
@@ -119,6 +125,8 @@ class _Sweep:
         self.removals: list[Removed] = []
         self.freed_bytes: int | None = None
         self.unknown: Unknown | None = None
+        self._sizes: list[int | None] = []
+        """Of what is gone. It freed no more: the disk is everybody's, and others may have freed the rest."""
         self._fleet, self._rules, self._items, self._on_removed = fleet, rules, items, on_removed
 
     async def run(self) -> None:
@@ -133,7 +141,8 @@ class _Sweep:
             self.unknown = error.as_unknown(self.node)
             return
         if before is not None and after is not None:
-            self.freed_bytes = max(after - before, 0)
+            freed, sizes = max(after - before, 0), [size for size in self._sizes if size is not None]
+            self.freed_bytes = min(freed, sum(sizes)) if len(sizes) == len(self._sizes) else freed
 
     async def _remove(self, session: Node, item: Holding) -> Removed:
         """Look again, then remove. Raises `NodeError` when the connection was lost."""
@@ -145,6 +154,7 @@ class _Sweep:
             return told(Ending.LEFT, f"it is {now.standing} now: {now.reason}")
         try:
             await session.images.remove(now.image)
+            self._sizes.append(now.image.size_bytes)
         except NodeError as error:
             if error.is_transport:
                 raise
@@ -264,7 +274,7 @@ def _sweep_vault(plan: GcPlan, rules: Rules, path: Path, lock: Lock) -> tuple[Re
             freed += vault.remove(blob.digest)
     except (SupplyError, OSError) as error:
         return Removed(VAULT, str(path), Ending.FAILED, str(error), getattr(error, "hint", "")), freed
-    return Removed(VAULT, str(path), Ending.REMOVED), freed
+    return Removed(VAULT, str(path), Ending.REMOVED, vault=due), freed
 
 
 def _both(planned: VaultPlan, fresh: VaultPlan) -> VaultPlan:
@@ -272,6 +282,7 @@ def _both(planned: VaultPlan, fresh: VaultPlan) -> VaultPlan:
     names = {item.digest for item in (*planned.blobs, *planned.parts)}
     return replace(
         fresh,
+        names=planned.names,
         released=tuple(top for top in fresh.released if top in planned.released),
         blobs=tuple(item for item in fresh.blobs if item.digest in names),
         parts=tuple(item for item in fresh.parts if item.digest in names),

@@ -47,7 +47,7 @@ def tell(stage: Stage) -> None:
     _two_lanes(stage)
     _one_big_lane(stage)
     _a_rank_dies(stage)
-    say("All lanes go. Nothing is left on the nodes.")
+    say("All lanes go. No container is left on the nodes.")
     expect(stage, 0, "down", "--all", "--yes")
 
 

@@ -1,7 +1,7 @@
 """What of the images may go, on the nodes and in the controller's vault: the plan of `fleet images gc`."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from reconciler.core.observed import Unknown
@@ -50,25 +50,30 @@ class VaultFacts:
 
 @dataclass(frozen=True)
 class Stock:
-    """What is where. `vault` None: there is none yet."""
+    """What is where. `nodes`: those that were read, also without any image. `vault` None: there is none yet."""
 
     fleet: str
     rules: Rules
     holdings: tuple[Holding, ...]
     unknown: tuple[Unknown, ...]
     vault: VaultFacts | None = None
+    nodes: tuple[str, ...] = ()
 
     def on(self, node: str) -> "Stock":
         """The same, of one node alone."""
         holdings = tuple(item for item in self.holdings if item.node == node)
-        return replace(self, holdings=holdings, unknown=tuple(item for item in self.unknown if item.node == node))
+        unknown = tuple(item for item in self.unknown if item.node == node)
+        return replace(
+            self, holdings=holdings, unknown=unknown, nodes=tuple(name for name in self.nodes if name == node)
+        )
 
 
 @dataclass(frozen=True)
 class VaultPlan:
     """What of the vault would go. `released`: images this fleet needs no more. `note`: why something stays, or "".
 
-    `young`: how many blobs no image needs, but may be part of a transfer that is under way.
+    `young`: how many blobs no image needs, but may be part of a transfer that is under way, with `young_bytes`.
+    `names`: what released images are called, by digest, where that is known.
     """
 
     path: str
@@ -77,6 +82,8 @@ class VaultPlan:
     parts: tuple[Blob, ...] = ()
     note: str = ""
     young: int = 0
+    young_bytes: int = 0
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
@@ -133,18 +140,26 @@ def _vault_plan(stock: Stock, stays: Iterable[Holding]) -> VaultPlan | None:
         return VaultPlan(vault.path, parts=parts, note=note)
     loose = [item for item in vault.blobs if item.digest not in reached]
     old = tuple(item for item in loose if vault.seen_s - item.changed_s > TRANSFER_S)
-    return VaultPlan(vault.path, released, old, parts, note, len(loose) - len(old))
+    young = [item for item in loose if item not in old]
+    young_bytes = sum(item.size_bytes for item in young)
+    return VaultPlan(vault.path, released, old, parts, note, len(young), young_bytes, _names(stock, released))
 
 
 def _released(stock: Stock, stays: Iterable[Holding], tops: Iterable[str]) -> tuple[tuple[str, ...], str]:
     """The images that this fleet needs no more; and why not, when that cannot be said."""
-    needed = {item.pin.digest for item in stock.rules.wanted}
+    needed = {item.pin.digest for item in stock.rules.wanted} | {pin.digest for pin in stock.rules.locked}
     needed |= {digest for item in stays if item.standing is not Standing.FOREIGN for digest in item.image.digests}
     free = tuple(sorted(top for top in tops if top not in needed))
     if free and stock.unknown:
         names = ", ".join(item.node for item in stock.unknown)
         return (), f"what {names} may need of it is not known, so its images stay"
     return free, ""
+
+
+def _names(stock: Stock, tops: Iterable[str]) -> dict[str, str]:
+    """What the nodes call these images: the vault has bytes alone."""
+    known = {digest: item.name for item in stock.holdings if item.has_name for digest in item.image.digests}
+    return {top: f"{known[top].rpartition('@')[0]}@{top[:19]}" for top in tops if top in known}
 
 
 def _reached(tops: Iterable[str], below: Mapping[str, tuple[str, ...]]) -> set[str]:
@@ -173,13 +188,14 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True)
 class Removed:
-    """What came of one removal. `where` is a node, or "vault"."""
+    """What came of one removal. `where` is a node, or "vault"; of the vault, `vault` is what went of it."""
 
     where: str
     what: str
     ending: Ending
     detail: str = ""
     hint: str = ""
+    vault: VaultPlan | None = None
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ class Standing(StrEnum):
     PINNED = "pinned"  # a lane of the spec wants it, placed or not
     USED = "used"  # a container uses it, running or not, ours or not
     PROTECTED = "protected"  # the spec says so
+    LOCKED = "locked"  # fleet.lock names it, though no lane wants it (yet)
     KEPT = "kept"  # for a rollback
     SPARE = "spare"  # may be collected
     FOREIGN = "foreign"  # others brought it, or gave it a name of their own
@@ -35,11 +36,15 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Rules:
-    """What the spec says of keeping. `retain`: unused images of one repository that a node keeps for rollbacks."""
+    """What the spec says of keeping. `retain`: unused images of one repository that a node keeps for rollbacks.
+
+    `locked`: all images of `fleet.lock`, those of lanes too.
+    """
 
     wanted: tuple[Wanted, ...]
     retain: int = 1
     protect: tuple[str, ...] = ()
+    locked: tuple[ImagePin, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,10 +57,19 @@ class Holding:
     reason: str
 
     @property
+    def has_name(self) -> bool:
+        """Whether it is called anything."""
+        return bool(self._names)
+
+    @property
+    def _names(self) -> list[str]:
+        given = given_names(self.image)
+        return [repository_of(name) for name in given] or [name for name in self.image.names if "@" not in name]
+
+    @property
     def name(self) -> str:
         """For people: what it is called, and twelve digits of its content."""
-        given = given_names(self.image)
-        names = [repository_of(name) for name in given] or [name for name in self.image.names if "@" not in name]
+        given, names = given_names(self.image), self._names
         by_tag = (digest for digest in self.image.digests if any(name.endswith(keep_tag(digest)) for name in given))
         digest = next(by_tag, next(iter(self.image.digests), self.image.id))
         return f"{names[0] if names else '(no name)'}@{digest[:19]}"
@@ -127,10 +141,16 @@ def _protected(image: LocalImage, containers: Sequence[Container], rules: Rules)
     return f"images.protect: {found}" if found is not None else None
 
 
+def _locked(image: LocalImage, containers: Sequence[Container], rules: Rules) -> str | None:
+    """It was just pinned, and the spec may name it next."""
+    return "in fleet.lock" if any(_is_of(pin, image) for pin in rules.locked) else None
+
+
 _RULES: tuple[tuple[Standing, Callable[[LocalImage, Sequence[Container], Rules], str | None]], ...] = (
     (Standing.PINNED, _pinned),
     (Standing.USED, _used),
     (Standing.PROTECTED, _protected),
+    (Standing.LOCKED, _locked),
 )
 
 
@@ -142,7 +162,10 @@ def _rest(image: LocalImage, kept: Mapping[str, str]) -> tuple[Standing, str]:
         return Standing.FOREIGN, told
     if image.id in kept:
         return Standing.KEPT, f"for a rollback: the newest unused of {kept[image.id]}"
-    return Standing.SPARE, "no lane wants it and no container uses it" if image.usable else "incomplete, and unused"
+    return (
+        Standing.SPARE,
+        "no lane wants it and no container uses it" if image.usable else "it cannot run, and nobody uses it",
+    )
 
 
 def _is_of(pin: ImagePin, image: LocalImage) -> bool:

@@ -13,6 +13,8 @@ from reconciler.views.words import count, one_line, size
 SCHEMA = "fleet.images/1"
 
 HEAD = ("NODE", "IMAGE", "STATE", "SIZE", "TAGGED", "WHY")
+VAULT = "vault"
+"""Where a removal was, when it was on no node."""
 RIGHT = 3
 """The column of sizes: figures stand to the right."""
 
@@ -43,8 +45,30 @@ def gc_text(plan: GcPlan) -> str:
 def removed_text(removed: Removed) -> str:
     """One line, as it happens; more where it failed."""
     why = f": {removed.detail}" if removed.detail else ""
+    if removed.where == VAULT:
+        return _text([f"vault {removed.what}: {_vault_ended(removed)}{why}", *_indented(removed.hint)])
     lines = [f"{removed.where}: {WORDS[removed.ending]} {removed.what}{why}", *_indented(removed.hint)]
     return _text(lines)
+
+
+def _vault_ended(removed: Removed) -> str:
+    """What went of the vault, and what goes later."""
+    if removed.vault is None:
+        return "gone already" if removed.ending is Ending.GONE else "NOT collected"
+    vault = removed.vault
+    went = [count(len(vault.blobs), "blob")] if vault.blobs else []
+    went += [count(len(vault.parts), "half transfer")] if vault.parts else []
+    told = [f"let go of {count(len(vault.released), 'image')}"] if vault.released else []
+    told += [f"removed {' and '.join(went)}"] if went else []
+    said = ", ".join(told) or "nothing had to go any more"
+    return f"{said}; {_later(vault)}" if vault.young else said
+
+
+def _later(vault: VaultPlan) -> str:
+    """Why gc does not take at once what it let go of."""
+    blobs = f"{count(vault.young, 'blob')} ({size(vault.young_bytes)})"
+    stays = "stays until it is" if vault.young == 1 else "stay until they are"
+    return f"{blobs} {stays} an hour old, since a transfer may need {'it' if vault.young == 1 else 'them'}"
 
 
 def collected_text(done: Collected) -> str:
@@ -57,23 +81,32 @@ WORDS = {Ending.REMOVED: "removed", Ending.GONE: "gone already:", Ending.LEFT: "
 
 def _stock(stock: Stock) -> Iterator[str]:
     holdings = stock.holdings
-    nodes = {item.node for item in holdings}
     spare = [item for item in holdings if item.standing is Standing.SPARE]
-    yield f"fleet {stock.fleet} · {count(len(holdings), 'image')} on {count(len(nodes), 'node')}"
+    yield f"fleet {stock.fleet} · {_head(stock)}"
     yield from _unknown(stock.unknown, "")
+    bare = [(node, "(none)", *[""] * (len(HEAD) - 2)) for node in set(stock.nodes) - {item.node for item in holdings}]
+    if holdings or bare:
+        yield ""
+        yield from _table([HEAD, *sorted([*map(_row, holdings), *bare], key=lambda row: row[0])])
+        yield ""
     if holdings:
-        yield ""
-        yield from _table([HEAD, *map(_row, holdings)])
-        yield ""
         yield from _totals(holdings)
     yield _vault(stock)
     if spare:
         yield f"`fleet images gc` would remove {count(len(spare), 'spare image')}: up to {size(_bytes(spare))}"
 
 
+def _head(stock: Stock) -> str:
+    """One image on three nodes is three copies."""
+    images = len({item.name for item in stock.holdings})
+    nodes = {*stock.nodes, *(item.node for item in stock.holdings)}
+    copies = "copy" if len(stock.holdings) == 1 else "copies"
+    return f"{count(images, 'image')}, {len(stock.holdings)} {copies} on {count(len(nodes), 'node')}"
+
+
 def _row(item: Holding) -> tuple[str, ...]:
     image = item.image
-    state = item.standing if image.usable else f"{item.standing}, incomplete"
+    state = item.standing if image.usable else f"{item.standing}, unusable"
     tagged = "" if image.tagged_at.startswith("0001-") else image.tagged_at[:16].replace("T", " ")
     return (item.node, item.name, state, _size_of(image), tagged, item.reason)
 
@@ -154,30 +187,41 @@ def _gc_head(plan: GcPlan, nodes: Sequence[str]) -> str:
     if plan.vault is not None and plan.vault.bytes:
         told.append(f"{size(plan.vault.bytes)} of the vault")
     elif plan.vault is not None and plan.vault.released:
-        told.append(f"{count(len(plan.vault.released), 'image')} of the vault released")
+        told.append(f"{count(len(plan.vault.released), 'image')} to let go of in the vault")
     return "; ".join(told)
 
 
 def _gc_vault(vault: VaultPlan) -> Iterator[str]:
-    yield f"vault {vault.path}: {'nothing' if vault.is_empty else size(vault.bytes)}"
+    yield f"vault {vault.path}: {_vault_head(vault)}"
     for top in vault.released:
-        yield f"  - {top[:19]}: no lane and no node of this fleet needs it"
+        yield f"  - {vault.names.get(top, top[:19])}: no lane and no node of this fleet needs it"
     if vault.blobs:
         yield f"  - {count(len(vault.blobs), 'blob')} that no image needs: {size(_size(vault.blobs))}"
     if vault.parts:
         yield f"  - {count(len(vault.parts), 'half transfer')} older than a day: {size(_size(vault.parts))}"
     if vault.young:
-        yield f"  ! {count(vault.young, 'blob')} of the last hour may be part of a transfer: for a later time"
+        are = "is" if vault.young == 1 else "are"
+        young = f"{count(vault.young, 'blob')} ({size(vault.young_bytes)}) {are} younger than an hour"
+        yield f"  ! {young} and may be part of a transfer: kept until a later gc"
     if vault.note:
         yield f"  ! {vault.note}"
 
 
+def _vault_head(vault: VaultPlan) -> str:
+    if vault.bytes:
+        return size(vault.bytes)
+    return f"lets go of {count(len(vault.released), 'image')}" if vault.released else "nothing"
+
+
 def _collected(done: Collected) -> Iterator[str]:
     yield from _unknown(done.unknown, "; what is left of its images stays")
-    endings = Counter(item.ending for item in done.removals if item.where != "vault")
+    endings = Counter(item.ending for item in done.removals if item.where != VAULT)
     told = [f"{endings[ending]} {ending}" for ending in Ending if endings[ending]]
-    yield f"images: {', '.join(told) or 'none removed'}"
+    if told or done.unknown:
+        yield f"images: {', '.join(told) or 'none removed'}"
     for where, freed in sorted(done.freed_bytes.items()):
+        if where == VAULT and not freed:
+            continue  # what went of it is told, and nothing of it was to go yet
         yield (
             f"{where}: about {size(freed)} freed" if freed is not None else f"{where}: how much was freed is not known"
         )

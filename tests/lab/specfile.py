@@ -126,9 +126,10 @@ def lanes_text(inventory: Inventory) -> str:
 
 
 def fleet_text(placements: tuple[tuple[str, str], ...], name: str = "lab") -> str:
-    """The main file: what runs where."""
+    """The main file: what runs where. The vault is in the spec's own folder, and goes with it."""
     rows = [{"lane": lane, "cluster": cluster} for lane, cluster in placements]
-    return _yaml({"fleet": name, "include": ["inventory.yaml", "lanes.yaml"], "placements": rows})
+    images = {"vault": "vault"}
+    return _yaml({"fleet": name, "include": ["inventory.yaml", "lanes.yaml"], "images": images, "placements": rows})
 
 
 def write(folder: Path, inventory: Inventory, placements: tuple[tuple[str, str], ...], name: str = "lab") -> Path:

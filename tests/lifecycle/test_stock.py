@@ -45,7 +45,7 @@ class Shop(Story):
         """The section images."""
         (self.folder / "images.yaml").write_text(f"images: {{vault: vault, {text}}}\n")
         main = self.folder / "fleet.yaml"
-        text = main.read_text()
+        text = main.read_text().replace("images:\n  vault: vault\n", "")
         if "images.yaml" not in text:
             main.write_text(text.replace("- inventory.yaml", "- images.yaml\n- inventory.yaml"))
 

@@ -134,6 +134,15 @@ def test_names_of_docker_hub_match_short_and_in_full() -> None:
         assert [Standing.PROTECTED] == standings([image], rules=Rules((), retain=0, protect=(pattern,)))
 
 
+def test_what_the_lock_names_stays_on_the_nodes_and_in_the_vault() -> None:
+    pin = wanted(1).pin
+    rules = Rules((), retain=0, locked=(pin,))
+    assert [Standing.LOCKED, Standing.SPARE] == standings([brought(1), brought(2)], rules=rules)
+    assert "in fleet.lock" == reason(brought(1), rules=rules)
+    facts = VaultFacts("/v", NOW, {"lab": (pin.digest, digest(2))})
+    assert (digest(2),) == vault_plan(facts, rules=rules).released
+
+
 @pytest.mark.parametrize(
     ("names", "why"),
     [

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from reconciler.core.garbage import Blob, Collected, Ending, Removed, Stock, VaultFacts, gc_plan
+from reconciler.core.garbage import Blob, Collected, Ending, Removed, Stock, VaultFacts, VaultPlan, gc_plan
 from reconciler.core.identity import keep_tag
 from reconciler.core.observed import Container, LocalImage, Unknown, UnknownKind
 from reconciler.core.retention import Holding, Rules, Wanted, judged
@@ -64,7 +64,7 @@ def test_the_stock_as_json() -> None:
 
 def test_an_empty_stock() -> None:
     text = stock_text(Stock("lab", RULES, (), ()))
-    assert "fleet lab · 0 images on 0 nodes\nvault: none yet\n" == text
+    assert "fleet lab · 0 images, 0 copies on 0 nodes\nvault: none yet\n" == text
 
 
 def test_what_would_be_collected() -> None:
@@ -84,11 +84,11 @@ def test_nothing_to_collect_is_said() -> None:
 def test_images_that_are_released_before_their_blobs_go_are_counted() -> None:
     vault = VaultFacts("/v", NOW, {"lab": (OLD.id,)}, (Blob(OLD.id, GIB, NOW - 60),))
     expected = [
-        "fleet lab · 1 image of the vault released",
+        "fleet lab · 1 image to let go of in the vault",
         "",
-        "vault /v: 0 B",
+        "vault /v: lets go of 1 image",
         "  - sha256:dddddddddddd: no lane and no node of this fleet needs it",
-        "  ! 1 blob of the last hour may be part of a transfer: for a later time",
+        "  ! 1 blob (1.0 GiB) is younger than an hour and may be part of a transfer: kept until a later gc",
     ]
     assert expected == gc_text(gc_plan(Stock("lab", RULES, (), (), vault))).splitlines()
 
@@ -129,7 +129,27 @@ def test_what_came_of_it() -> None:
         "images: 1 removed, 1 failed",
         "dgx1: about 14.0 GiB freed",
         "dgx2: how much was freed is not known",
-        "vault: about 0 B freed",
     ]
     done = Collected(removals, {"vault": 0, "dgx1": 14 * GIB, "dgx2": None}, (AWAY,))
     assert expected == collected_text(done).splitlines()
+
+
+def test_what_went_of_the_vault_is_told_and_what_goes_later() -> None:
+    gone = VaultPlan("/v", ("a", "b"), (Blob("x", 1, 0.0),), young=62, young_bytes=77 * 2**20)
+    told = removed_text(Removed("vault", "/v", Ending.REMOVED, vault=gone))
+    later = "62 blobs (77.0 MiB) stay until they are an hour old, since a transfer may need them"
+    assert f"vault /v: let go of 2 images, removed 1 blob; {later}\n" == told
+    failed = removed_text(Removed("vault", "/v", Ending.FAILED, "disk is read-only"))
+    assert "vault /v: NOT collected: disk is read-only\n" == failed
+
+
+def test_a_released_image_is_called_as_a_node_calls_it() -> None:
+    vault = VaultFacts("/v", NOW, {"lab": (OLD.id,)}, (Blob(OLD.id, GIB, NOW - 60),))
+    text = gc_text(gc_plan(Stock("lab", replace(RULES, retain=0), held("dgx1", SPARE, OLD), (), vault)))
+    assert "  - ghcr.io/example/vllm@sha256:dddddddddddd: no lane" in text
+
+
+def test_a_node_without_images_is_a_row() -> None:
+    text = stock_text(Stock("lab", RULES, held("dgx1", PINNED), (), nodes=("dgx1", "dgx2")))
+    assert text.startswith("fleet lab · 1 image, 1 copy on 2 nodes\n")
+    assert "\ndgx2  (none)\n" in text
