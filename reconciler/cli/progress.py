@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from reconciler.cli.wiring import mute
 from reconciler.core.events import Event, StepEnded, StepProgress, StepStarted
-from reconciler.core.plan import Op
-from reconciler.views.event_text import event_lines, step_words
+from reconciler.core.plan import Op, Step
+from reconciler.views.event_text import brief_words, event_lines
 from reconciler.views.pull_meter import Meter, PullLines, Pulls
 from reconciler.views.words import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress, ProgressColumn, TaskID
 
 
 @contextmanager
@@ -45,27 +45,38 @@ class _Plain:
             mute()
 
 
-NEWS_STARTS_AT = 60
-"""Columns that the rest of a line takes, about: news is cut so that a line stays a line."""
+WIDE = 100
+"""From so many columns on, bars are long and figures spelled out."""
+NEWS_WIDTH = 38
+"""Columns of bytes, rate and time left in their brief form: the words before them are shortened to leave so many."""
 
 
 @contextmanager
 def _live() -> Iterator[Callable[[Event], None]]:
     """Ended steps scroll by; running ones stay below with time, bytes and news."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress
 
     console = Console(highlight=False)
-    columns = (
+    progress = Progress(*_columns(console), console=console, transient=True)
+    with progress:
+        yield _Table(console, progress).take
+
+
+def _columns(console: "Console") -> "tuple[ProgressColumn, ...]":
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    return (
         SpinnerColumn(),
         TextColumn("{task.description}"),
-        BarColumn(20),
+        BarColumn(_bar_width(console.width)),
         TimeElapsedColumn(),
         TextColumn("{task.fields[news]}"),
     )
-    progress = Progress(*columns, console=console, transient=True)
-    with progress:
-        yield _Table(console, progress).take
+
+
+def _bar_width(columns: int) -> int:
+    return 20 if columns >= WIDE else 6
 
 
 class _Table:
@@ -82,8 +93,7 @@ class _Table:
     def take(self, event: Event) -> None:
         self._pulls.take(event, time.monotonic())
         if isinstance(event, StepStarted):
-            self._tasks[event.step.id] = self._add(step_words(event.step))
-            self._running |= {event.step.id} if event.step.op is Op.PULL else set()
+            self._start(event.step)
         elif isinstance(event, StepProgress) and event.step.id in self._tasks:
             self._tell(event)
         elif isinstance(event, StepEnded) and event.step.id in self._tasks:
@@ -93,6 +103,17 @@ class _Table:
         if not isinstance(event, StepStarted):
             for line in event_lines(event):
                 self._console.print(line, markup=False)
+
+    def _start(self, step: Step) -> None:
+        self._tasks[step.id] = self._add(brief_words(step, self._words_width))
+        if step.op is Op.PULL:
+            self._running.add(step.id)
+            self._show(self._tasks[step.id], self._pulls.of(step))
+
+    @property
+    def _words_width(self) -> int:
+        """What the spinner, the bar, the clock, the gaps and the figures leave."""
+        return max(self._console.width - NEWS_WIDTH - _bar_width(self._console.width) - len("s 0:00:00 ") - 3, 16)
 
     def _add(self, words: str) -> "TaskID":
         from rich.markup import escape
@@ -107,13 +128,16 @@ class _Table:
             self._progress.update(task, news=self._fitting(event.doing))
 
     def _show(self, task: "TaskID", meter: Meter, doing: str = "") -> None:
-        news = self._fitting(f"{meter} {doing}".rstrip())
+        figures = str(meter) if self._console.width >= WIDE else meter.brief
+        news = self._fitting(f"{figures} {doing}".rstrip())
         self._progress.update(task, completed=meter.done_bytes, total=meter.total_bytes, news=news)
 
     def _fitting(self, text: str) -> str:
         from rich.markup import escape
 
-        return escape(one_line(text)[: max(self._console.width - NEWS_STARTS_AT, 20)])
+        longest = max((len(task.description) for task in self._progress.tasks), default=0)
+        rest = self._console.width - longest - _bar_width(self._console.width) - len("s 0:00:00 ") - 3
+        return escape(one_line(text)[: max(rest, 20)])
 
     def _sum_up(self) -> None:
         """The line for all pulls, while any of them runs."""

@@ -190,6 +190,7 @@ class Staging:
             disk_free_after_bytes=max((free or 0) - self.kept_bytes(want.facts.node), 0) if is_known else None,
             seconds=self._seconds(want, group) if lacks else None,
             seed=group.seed if want.bytes else None,
+            seed_holds=bool(want.bytes) and group.holds,
         )
 
     @cached_property

@@ -29,8 +29,8 @@ class Transfer:
 
     `missing_bytes` (compressed) are to be fetched, 0 when the content is there under another name; `layers_shared` of
     `layers` are there already. `origin`: where the bytes come from, for people ("vault", "https://ghcr.io"). `seed`:
-    the node that passes them on. `disk_free_after_bytes`: once everything that this plan brings to the node is there.
-    `seconds` is an estimate.
+    the node that passes them on, and `seed_holds`: it has all of them already. `disk_free_after_bytes`: once everything
+    that this plan brings to the node is there. `seconds` is an estimate.
     """
 
     gang: str
@@ -45,6 +45,7 @@ class Transfer:
     disk_free_after_bytes: int | None
     seconds: int | None
     seed: str | None
+    seed_holds: bool = False
 
     @property
     def is_naming(self) -> bool:

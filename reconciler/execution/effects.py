@@ -98,9 +98,16 @@ class Effects:
         pin = gang.ranks[step.rank or 0].container.image
         if await node.images.present(pin) is not None:
             return NOOP
-        moved = _Moved(on_progress)
+        moved = _Moved(on_progress, self._relayed(step))
         await node.images.stage(pin, self._platform(step), moved, Relay.of(gang, step.seed) if step.seed else None)
         return Outcome(Status.APPLIED, moved.told())
+
+    def _relayed(self, step: Step) -> str:
+        """What a relay is to the node of this pull, for people."""
+        if step.seed != step.node:
+            return f"from {step.seed}" if step.seed else ""
+        pulls = (item for item in self.plan.steps if (item.op, item.gang, item.seed) == (Op.PULL, step.gang, step.seed))
+        return f"passes it on to {' '.join(item.node or '' for item in pulls if item.node != step.node)}"
 
     def _platform(self, step: Step) -> str:
         return dict(self.plan.platforms)[step.node or ""]
@@ -203,20 +210,22 @@ class Effects:
 
 @dataclass
 class _Moved:
-    """Passes progress on, and remembers what moved and by which ways."""
+    """Passes progress on, and remembers what moved and by which ways. `relayed`: how a relay is told of here."""
 
     on_progress: OnProgress
+    relayed: str = ""
     bytes: int = 0
     ways: dict[str, None] = field(default_factory=dict)
 
     def __call__(self, news: Progress) -> None:
         self.bytes = max(self.bytes, news.done_bytes)
-        if news.via and news.done_bytes:
-            self.ways[news.via] = None
-        self.on_progress(replace(news, doing=", ".join(word for word in (news.doing, news.via) if word)))
+        via = (self.relayed or news.via) if news.via else ""
+        if via and news.done_bytes:
+            self.ways[via] = None
+        self.on_progress(replace(news, doing=", ".join(word for word in (news.doing, via) if word)))
 
     def told(self) -> str:
-        """ "1.2 GiB, relayed by dgx1"; empty when no bytes were told."""
+        """ "1.2 GiB, from dgx1"; empty when no bytes were told."""
         return ", ".join((size(self.bytes), *self.ways)) if self.bytes else ""
 
 

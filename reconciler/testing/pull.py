@@ -71,7 +71,7 @@ class SimPull:
             return ""
         holds = any(self.image.digest in image.digests and image.complete for image in seed.store.listed())
         traffic.passed_on(node.name, count, part, seed.name, holds=holds)
-        return "" if seed is node else f"relayed by {seed.name}"
+        return f"relayed by {seed.name}"
 
     def _seed(self) -> "SimNode | None":
         if self.relay is None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from reconciler.core.events import Event, Interrupted, RunEnded, RunStarted, StepEnded, StepStarted
 from reconciler.core.machine import BAD, GOOD, Status
 from reconciler.core.plan import Op, Step
-from reconciler.views.words import duration, one_line
+from reconciler.views.words import duration, one_line, shortened
 
 DOING = {
     Op.PULL: "pulling",
@@ -60,4 +60,20 @@ def _status(event: StepEnded) -> str:
 def step_words(step: Step) -> str:
     """ "starting fleet-lane-r0-v1 on node1"."""
     where = f" on {step.node}" if step.node else ""
-    return f"{DOING[step.op]} {step.target.rpartition('@')[0] or step.target}{where}"
+    return f"{_doing(step)} {step.target.rpartition('@')[0] or step.target}{where}"
+
+
+def brief_words(step: Step, limit: int) -> str:
+    """The same in `limit` characters where it can be: the name shortened first, then what is done left out."""
+    words = step_words(step)
+    if len(words) <= limit:
+        return words
+    where = f" on {step.node}" if step.node else ""
+    name = (step.target.rpartition("@")[0] or step.target).rpartition("/")[2]
+    words = f"{_doing(step)} {name}{where}"
+    return words if len(words) <= limit else f"{shortened(name, max(limit - len(where), 6))}{where}"
+
+
+def _doing(step: Step) -> str:
+    """An image that is there under another name is pulled without a byte of it."""
+    return "naming" if step.op is Op.PULL and step.estimate_bytes == 0 else DOING[step.op]

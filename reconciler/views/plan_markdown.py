@@ -62,7 +62,7 @@ def _head(plan: Plan, boots: Boots) -> Iterator[str]:
     if plan.transfers:
         yield ""
     for line in transfer_lines(plan.transfers):
-        yield f"- image {_told(line)}"
+        yield f"- image {_told(str(line))}"
 
 
 def _table(plan: Plan, boots: Boots) -> Iterator[str]:

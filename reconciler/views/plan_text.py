@@ -7,7 +7,7 @@ from functools import cached_property
 
 from reconciler.core.diff import FieldChange
 from reconciler.core.plan import Change, Foreign, Kind, Op, Outage, Plan, Refusal, Step
-from reconciler.views.transfer_text import short, transfer_lines
+from reconciler.views.transfer_text import Told, short, transfer_lines
 from reconciler.views.words import count, dark_time, one_line, shortened
 
 SIGNS = {
@@ -25,6 +25,8 @@ FIELDS_SHOWN = 12
 NAMES_SHOWN = 12
 NAME_WIDTH = 48
 """Reasons stand in a column up to this width of lane names."""
+LINE_WIDTH = 100
+"""What is told of an image goes on in the next line beyond this."""
 VALUE_SHOWN = 160
 """Characters of one side of a field change."""
 
@@ -45,6 +47,8 @@ def total(plan: Plan) -> str:
         return f"Plan: refused for {count(len(lanes), 'lane')}." if lanes else "Plan: refused."
     if told:
         return f"Plan: {told}."
+    if plan.unknown and not plan.observed:
+        return "No node answered, so nothing is known of what would change."
     if plan.deferred or plan.unknown:
         return "No changes on the nodes that answer."
     return "No changes."
@@ -110,7 +114,8 @@ class _Text:
         yield f"  {SIGNS[change.kind]} {change.kind:<8}{change.gang:<{self._width}}  {change.reason}"
         yield f"      nodes   {' '.join(change.nodes)}"
         coming = [item for item in self.plan.transfers if item.gang == change.gang]
-        yield from (f"      image   {line}" for line in transfer_lines(coming))
+        for told in transfer_lines(coming):
+            yield from _image(told)
         yield from (f"      note    {note}" for note in change.notes)
         if change.kind in {Kind.CLEAN, Kind.PROVE}:
             yield from self._removed(change)
@@ -128,6 +133,17 @@ class _Text:
             yield f"      remove  {step.target} on {step.node}{runs}"
         if len(gone) > NAMES_SHOWN:
             yield f"      and {len(gone) - NAMES_SHOWN} more containers; `fleet plan --json` shows all"
+
+
+def _image(told: Told) -> Iterator[str]:
+    """The figures on a line of their own where both together are long."""
+    line = f"      image   {told}"
+    if len(line) <= LINE_WIDTH:
+        yield line
+        return
+    yield f"      image   {told.what}{':' if told.figures else ''}"
+    if told.figures:
+        yield f"              {told.figures}"
 
 
 def _headline(plan: Plan, observed_s: float | None) -> str:

@@ -41,6 +41,15 @@ class Meter:
             parts.append(f"{duration(max(round(self.left_s), 1))} left")
         return ", ".join(parts)
 
+    @property
+    def brief(self) -> str:
+        """ "3.1/14.2 GiB, 95.0 MiB/s, 1m59s left", for narrow terminals."""
+        done, total = size(self.done_bytes), size(self.total_bytes) if self.total_bytes else ""
+        figure, _, unit = done.partition(" ")
+        if total.endswith(f" {unit}"):
+            done = figure
+        return str(self).replace(f"{size(self.done_bytes)} of {total}", f"{done}/{total}", 1)
+
 
 @dataclass
 class _Gauge:

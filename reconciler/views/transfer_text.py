@@ -1,6 +1,7 @@
 """What a plan says of the images it brings: nodes for which the same holds share a line."""
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from reconciler.core.transfer import Transfer
 from reconciler.views.words import duration, size
@@ -16,7 +17,17 @@ def short(reference: str) -> str:
     return f"{name}{at}{digest[:19]}"
 
 
-def transfer_lines(transfers: Sequence[Transfer]) -> Iterator[str]:
+class Told(NamedTuple):
+    """What is missing where; and the figures, "" where nothing is known."""
+
+    what: str
+    figures: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.figures}" if self.figures else self.what
+
+
+def transfer_lines(transfers: Sequence[Transfer]) -> Iterator[Told]:
     """ "x@sha256:c977 missing on dgx2 dgx3: 14.2 GiB each (12 of 40 layers are there), relayed by dgx1"."""
     groups: dict[Figures, list[Transfer]] = {}
     for item in transfers:
@@ -27,23 +38,24 @@ def transfer_lines(transfers: Sequence[Transfer]) -> Iterator[str]:
 
 def _figures(item: Transfer) -> Figures:
     """What has to be the same for one line. Free disk is not: it is told by node."""
-    return (item.image, item.origin, item.missing_bytes, item.layers_shared, item.layers, item.seconds, item.seed)
+    shared = (item.layers_shared, item.layers)
+    return (item.image, item.origin, item.missing_bytes, shared, item.seconds, item.seed, item.seed_holds)
 
 
-def _line(group: Sequence[Transfer]) -> str:
+def _line(group: Sequence[Transfer]) -> Told:
     one = group[0]
     nodes = " ".join(item.node for item in group)
     if one.missing_bytes is None:
-        return f"{short(one.image)} missing on {nodes}"
+        return Told(f"{short(one.image)} missing on {nodes}", "")
     if one.is_naming:
-        return f"{short(one.image)} is on {nodes} under another name: named only, no layer moves"
+        return Told(f"{short(one.image)} is on {nodes} under another name", "named only, no layer moves")
     each = " each" if len(group) > 1 else ""
-    parts = [f"{size(one.missing_bytes)}{each}{_layers(one)}{_origin(one.origin)}"]
+    parts = [f"{size(one.missing_bytes)}{each}{_layers(one)}{_origin(one)}"]
     if one.seconds:
         parts.append(f"about {duration(_rounded(one.seconds))}")
-    if one.seed is not None:
+    if one.seed is not None and not one.seed_holds:
         parts.append(f"relayed by {one.seed}")
-    return f"{short(one.image)} missing on {nodes}: {', '.join(parts)}{_disk(group)}"
+    return Told(f"{short(one.image)} missing on {nodes}", f"{', '.join(parts)}{_disk(group)}")
 
 
 def _rounded(seconds: int) -> int:
@@ -58,10 +70,13 @@ def _layers(one: Transfer) -> str:
     return f" ({one.layers_shared} of {one.layers} layers {are} there)"
 
 
-def _origin(origin: str) -> str:
-    if not origin:
+def _origin(one: Transfer) -> str:
+    """Where the bytes come from: a neighbour that has them is asked first."""
+    if one.seed_holds:
+        return f" from {one.seed}, which has it"
+    if not one.origin:
         return ""
-    return " from the vault" if origin == "vault" else f" from {origin}"
+    return " from the vault" if one.origin == "vault" else f" from {one.origin}"
 
 
 def _disk(group: Sequence[Transfer]) -> str:

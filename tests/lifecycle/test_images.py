@@ -89,7 +89,8 @@ def test_a_pull_says_how_much_came_and_by_whom(tmp_path: Path) -> None:
             ends.append(event)
 
     story.apply(keep)
-    assert {"node1": "953.7 MiB"} | {f"node{number}": "953.7 MiB, relayed by node1" for number in (2, 3, 4)} == {
+    seed = {"node1": "953.7 MiB, passes it on to node2 node3 node4"}
+    assert seed | {f"node{number}": "953.7 MiB, from node1" for number in (2, 3, 4)} == {
         end.step.node: end.detail for end in ends
     }
 

@@ -95,7 +95,7 @@ def test_a_node_that_has_all_of_it_is_the_best_seed_even_for_one_neighbour() -> 
     pair = gang("pair", ("n1", "n3"))
     found = staged(node("n1"), holder, of=pair)
     assert ["n1"] == list(found)
-    assert "n3" == found["n1"].seed
+    assert ("n3", True) == (found["n1"].seed, found["n1"].seed_holds)
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def events() -> Iterator[Event]:
     yield RunStarted("8a2f01c4de77", made)
     yield StepStarted(pull)
     yield StepProgress(pull, "layer 3 of 12", 1024, 4096)
-    yield StepEnded(pull, Status.APPLIED, "14.2 GiB, relayed by dgx1", 161.2)
+    yield StepEnded(pull, Status.APPLIED, "14.2 GiB, passes it on to dgx2 dgx3", 161.2)
     yield StepStarted(create)
     yield StepEnded(create, Status.NOOP, "", 0.1)
     yield StepStarted(stop)
