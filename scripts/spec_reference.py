@@ -119,8 +119,8 @@ def _default(required: bool, value: Schema, definitions: Mapping[str, Schema]) -
     default = value["default"]
     if default is None:
         return ""
-    if value.get("title") == "Duration":
-        return f"`{_duration(default)}`"
+    if value.get("title") in UNITS:
+        return f"`{UNITS[value['title']](default)}`"
     if "$ref" in value:
         return "its defaults"
     if isinstance(default, list):
@@ -138,6 +138,17 @@ def _said(entry: Mapping[str, object], definition: Schema) -> dict[str, object]:
 def _duration(seconds: float) -> str:
     minutes, rest = divmod(seconds, 60)
     return f"{minutes:g}m" if minutes and not rest and minutes > 1 else f"{seconds:g}s"
+
+
+def _size(count: int) -> str:
+    """In the largest unit of which it is a whole number."""
+    for unit, factor in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if count and count % factor == 0:
+            return f"{count // factor}{unit}"
+    return str(count)
+
+
+UNITS = {"Duration": _duration, "Size": _size}
 
 
 def _meaning(value: Schema) -> str:

@@ -29,9 +29,15 @@ if TYPE_CHECKING:
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
+HELP = """Make the nodes what the spec says.
+
+The plan is shown first. Then: stage, cut, boot, verify, confirm.
+"""
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("apply", help="Make the nodes what the spec says: stage, cut, boot, verify, confirm.")(apply)
+    app.command("apply", help=HELP)(apply)
 
 
 def apply(
@@ -52,7 +58,9 @@ def apply(
     raise typer.Exit(run(context, with_fleet(fleet, work)))
 
 
-async def carry_out(fleet: "Fleet", made: "Plan", *, yes: bool, as_json: bool, command: str) -> int:
+async def carry_out(
+    fleet: "Fleet", made: "Plan", *, yes: bool, as_json: bool, command: str, question: str = "Apply this plan?"
+) -> int:
     """Show the plan, ask unless told not to, apply it; the exit code."""
     from reconciler.core.outcome import Exit, plan_exit
 
@@ -62,7 +70,7 @@ async def carry_out(fleet: "Fleet", made: "Plan", *, yes: bool, as_json: bool, c
         if as_json:
             say_json({"exit": int(plan_exit(made, changes_count=False)), "plan": made, "result": None})
         return plan_exit(made, changes_count=False)
-    if not yes and not await agreed():
+    if not yes and not await agreed(question):
         if as_json:
             warn("nothing was changed")
         else:
@@ -74,12 +82,12 @@ async def carry_out(fleet: "Fleet", made: "Plan", *, yes: bool, as_json: bool, c
     return applied.exit
 
 
-async def agreed() -> bool:
+async def agreed(question: str) -> bool:
     """Ask on a terminal; without one nobody can answer."""
     if not sys.stdin.isatty():
-        warn("nobody to ask: say --yes to apply without a question")
+        warn("nobody to ask: say --yes to go on without a question")
         return False
-    sys.stdout.write("Apply this plan? [y/N] ")
+    sys.stdout.write(f"{question} [y/N] ")
     sys.stdout.flush()
     return (await _line_typed()).strip().lower() in {"y", "yes"}
 

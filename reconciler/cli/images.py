@@ -29,20 +29,24 @@ if TYPE_CHECKING:
 LS = """Show which image is on which node, and what it is to this fleet. Changes nothing.
 
 pinned: a lane of the spec wants it. used: a container uses it, running or not. protected: `images.protect` says so.
-kept: for a rollback (`images.retain`). spare: `fleet images gc` would remove it. foreign: others brought it, or gave it
-a name. An incomplete image cannot run; `fleet images sync` mends a pinned one.
+locked: `fleet.lock` names it. kept: for a rollback (`images.retain`). spare: `fleet images gc` would remove it.
+foreign: others brought it, or gave it a name. An unusable image cannot run (`usable` in JSON); `fleet images sync`
+mends a pinned one. `complete` in JSON: the node has all its bytes, so that it can pass them on.
 """
 
-SYNC = """Bring the images of placed lanes to their nodes, ahead of `fleet apply`. Starts and stops nothing.
+SYNC = """Bring the images of placed lanes to their nodes.
+
+Ahead of `fleet apply`, so that it has nothing to wait for. Starts and stops nothing.
 
 For example: fleet images sync --cluster rack-a --yes
 """
 
-GC = """Remove images that fleet brought and nobody needs, and what of the controller's vault is left over.
+GC = """Remove images that fleet brought and nobody needs.
 
-The plan is shown first. What a lane of the spec wants, placed or not, what a container uses, what `images.protect`
-names, the `images.retain` newest unused ones of each repository, and what others brought: all of that stays. Each image
-is looked at again right before it goes, and nothing is forced.
+And what is left over of the controller's vault. The plan is shown first. What a lane of the spec wants, placed or not,
+what a container uses, what `images.protect` or `fleet.lock` names, the `images.retain` newest unused ones of each
+repository, and what others brought: all of that stays. Each image is looked at again right before it goes, and nothing
+is forced.
 
 For example: fleet images gc --only vault --yes
 """
@@ -66,14 +70,24 @@ Only = Annotated[Part | None, typer.Option("--only", help="Collect only on the n
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     images = typer.Typer(
-        help="See what images are where; bring them ahead of time; collect what nobody needs.",
-        no_args_is_help=True,
+        help="See images, bring them ahead of time, remove spare ones.",
+        callback=_without_a_verb,
+        invoke_without_command=True,
         rich_markup_mode=None,
     )
     images.command("ls", help=LS)(ls)
     images.command("sync", help=SYNC)(sync)
     images.command("gc", help=GC)(gc)
     app.add_typer(images, name="images")
+
+
+def _without_a_verb(context: typer.Context) -> None:
+    """What there is to say."""
+    from reconciler.core.exits import Exit
+
+    if context.invoked_subcommand is None:
+        say(f"{context.get_help()}\n")
+        raise typer.Exit(Exit.ERROR)
 
 
 def ls(
@@ -115,7 +129,8 @@ def sync(
     async def work(fleet: "Fleet") -> int:
         observed = await fleet.observe(deadline)
         made = make_sync_plan(fleet.desired, observed, frozenset(cluster) if cluster else None, options)
-        return await carry_out(fleet, made, yes=yes, as_json=as_json, command="images sync")
+        said = {"command": "images sync", "question": "Bring them?"}
+        return await carry_out(fleet, made, yes=yes, as_json=as_json, **said)
 
     raise typer.Exit(run(context, with_fleet(fleet, work)))
 
@@ -165,7 +180,7 @@ async def _carry_out(fleet: "Fleet", plan: "GcPlan", *, yes: bool, as_json: bool
         if as_json:
             say_json({"exit": int(code), "plan": plan, "result": None})
         return code
-    if not yes and not await agreed():
+    if not yes and not await agreed("Remove these?"):
         if as_json:
             warn("nothing was changed")
         else:
@@ -202,4 +217,4 @@ def _must_know(kind: str, names: Iterable[str], known: Collection[str]) -> None:
     for name in names:
         if name not in known:
             hint = did_you_mean(name, known) or f"known: {', '.join(sorted(known)) or 'none'}"
-            raise typer.BadParameter(f"no {kind} named '{name}'; {hint}")
+            raise typer.BadParameter(f"no {kind} named '{name}'; {hint}", param_hint=f"--{kind}")

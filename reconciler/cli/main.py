@@ -46,7 +46,8 @@ def _misused(error: typer.TyperException) -> str:
     """What is wrong with the command line, and whose help says what is right."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "fleet"
-    return f"{error.format_message().rstrip('.')}\nTry `{command} --help`."
+    said = error.format_message().rstrip(".").replace("Value error, ", "")  # a word of a library of the library
+    return f"{said}\nTry `{command} --help`."
 
 
 def _open_what_is_closed() -> None:

@@ -7,7 +7,7 @@ from reconciler.cli.wiring import say_json
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("schema", help="Print the JSON Schema of the spec (for completion and checks in editors).")(schema)
+    app.command("schema", help="Print the JSON Schema of the spec, for editors.")(schema)
 
 
 def schema() -> None:

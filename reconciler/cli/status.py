@@ -26,7 +26,7 @@ Probe = Annotated[bool, typer.Option("--probe", help="Put the lanes' probe quest
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("status", help="Show each lane and rank: in sync? healthy? reachable? And where it answers.")(status)
+    app.command("status", help="Show how each lane and rank is, and where it answers.")(status)
 
 
 def status(

@@ -65,9 +65,11 @@ def test_the_help_teaches(capsys: pytest.CaptureFixture[str], command: str, said
 
 
 def test_images_alone_lists_its_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    run(["images"], Wiring())
+    assert 1 == run(["images"], Wiring())
     printed = capsys.readouterr()
-    assert {"ls", "sync", "gc"} <= set((printed.out + printed.err).split())
+    assert printed.out.startswith("Usage: fleet images ")
+    assert {"ls", "sync", "gc"} <= set(printed.out.split())
+    assert "" == printed.err
 
 
 def test_a_part_of_the_plan_is_the_nodes_or_the_vault() -> None:
