@@ -8,11 +8,12 @@ import pytest
 from reconciler.core.drift import Finding, findings
 from reconciler.core.events import Event, Interrupted, RunEnded, RunStarted, StepEnded, StepProgress, StepStarted
 from reconciler.core.machine import Status
+from reconciler.core.observed import Unknown, UnknownKind
 from reconciler.core.plan import Plan, Refusal, plan_json
 from reconciler.views.drift_report import drift_json, drift_markdown, drift_text
-from reconciler.views.event_text import event_lines
+from reconciler.views.event_text import event_lines, step_words
 from reconciler.views.plan_markdown import plan_markdown
-from reconciler.views.plan_text import plan_text
+from reconciler.views.plan_text import plan_text, total
 from reconciler.views.status_text import status_text
 from tests.unit.core.build import desired, plan, step, world
 from tests.unit.views import scenes
@@ -103,3 +104,14 @@ def test_a_refusal_that_is_about_no_lane_names_none() -> None:
     assert "  x nothing is placed\n      say so\n" in text
     assert text.endswith("Plan: refused.\n")
     assert "- **refused**: nothing is placed\n" in plan_markdown(made, BOOTS)
+
+
+def test_that_no_node_answered_is_not_called_no_changes() -> None:
+    away = Unknown("dgx3", UnknownKind.TIMEOUT, "no answer")
+    made = replace(plan(desired(SOLO), world(SOLO)), changes=(), observed=(), unknown=(away,))
+    assert "No node answered, so nothing is known of what would change." == total(made)
+
+
+def test_an_image_of_which_no_byte_is_missing_is_named() -> None:
+    pull = step(scenes.demo(), f"{QUAD.address}/stage/dgx1/pull")
+    assert step_words(replace(pull, estimate_bytes=0)).startswith("naming ghcr.io/")
