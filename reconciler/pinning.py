@@ -14,7 +14,7 @@ from reconciler.core.lock import PUBLISHED, Lock, LockedImage, LockedLayer, Lock
 from reconciler.core.observed import LocalImage, NodeFacts
 from reconciler.images.errors import SupplyError, SupplyErrorKind
 from reconciler.images.publish import publish
-from reconciler.images.supply import Supply
+from reconciler.images.supply import FROM_LOCK, Supply
 from reconciler.images.vault import Vault, default_vault
 from reconciler.nodes import protocols
 from reconciler.threads import in_thread, with_chunks
@@ -64,6 +64,9 @@ class ImageName:
     @classmethod
     def parse(cls, text: str) -> "ImageName":
         """The name in a reference, pinned or not. Raises `SupplyError`."""
+        if text.startswith("sha256:"):
+            message = f"'{text[:80]}' is not the id of an image: that is sha256: and 64 digits 0-9a-f"
+            raise SupplyError(SupplyErrorKind.REFUSED, message, "`docker image ls --no-trunc` shows whole ids")
         name, _, digest = text.partition("@")
         try:
             found = specs.ImageRef.parse(f"{name}@{digest or _NO_DIGEST}")
@@ -86,10 +89,28 @@ class ImageName:
         same = (self.registry, self.repository, self.tag) == (other.registry, other.repository, other.tag)
         return same and not other.digest
 
+    @property
+    def on_nodes(self) -> "ImageName":
+        """What it is called where it was built: a published one's registry is none."""
+        if self.registry != PUBLISHED:
+            return self
+        return ImageName.parse(f"{self.repository}:{self.tag}")
+
 
 def is_id(text: str) -> bool:
     """Whether a text is the id of a local build."""
     return _ID.fullmatch(text) is not None
+
+
+def by_tag(text: str) -> str:
+    """A pinned reference without its digest: what its tag is asked for by. As it is where no tag says what is meant."""
+    name = text if is_id(text) else ImageName.parse(text).name
+    return name if ":" in name.rpartition("/")[2] else text
+
+
+def has_registry(text: str) -> bool:
+    """Whether there is a registry that can be asked for it; of what is in vaults only, nodes can be."""
+    return not is_id(text) and ImageName.parse(text).registry != PUBLISHED
 
 
 def merged(lock: Lock, images: Iterable[LockedImage], in_use: Collection[str]) -> Lock:
@@ -125,6 +146,9 @@ class Pinner:
     async def from_registry(self, text: str) -> Pinned:
         """What the image's registry says its tag is now; a digest that is written stays. Raises `SupplyError`."""
         if is_id(text):
+            image = self._supply.in_lock(text)
+            if image is not None:
+                return Pinned(text, image, FROM_LOCK)
             hint = "`--from NODE` names a node that has it"
             raise SupplyError(SupplyErrorKind.REFUSED, f"{text} is a local build", hint)
         name = ImageName.parse(text)
@@ -142,7 +166,7 @@ class Pinner:
         gives one to local builds as well, so there the registry is asked, and believed when it does not have it.
         """
         session = await self._node(node)
-        facts, image = await session.observer.observe(), await _image_on(session, text)
+        facts, image = await session.observer.observe(), await self._image_on(session, text)
         error = None
         for digest in () if is_id(text) else self._candidates(ImageName.parse(text), image):
             pin = ImageName.parse(text).pin(digest)
@@ -152,21 +176,40 @@ class Pinner:
                 error = raised
             if facts.store == "classic" or error.kind is SupplyErrorKind.NO_ANSWER:
                 remark = f"its layers are not known, so fleet.lock gets no entry: {error.message}"
+                if facts.store == "containerd":
+                    remark += f". If it is {_advice(node)}"
                 return Pinned(pin.reference, None, node, remark)
         return Pinned(image.id, _local_build(image, facts), node, _advice(node))
 
     async def published(self, text: str, node: str, on_bytes: OnBytes = lambda count: None) -> Pinned:
         """The image of a node, read whole into the vault; the digest it has there. Raises as `from_node`."""
         session = await self._node(node)
-        facts, image = await session.observer.observe(), await _image_on(session, text)
+        facts, image = await session.observer.observe(), await self._image_on(session, text)
         if facts.store == "containerd" and not image.complete:
             message = f"{node} can run {text}, but does not have all its bytes (its layers came with other images)"
             raise SupplyError(SupplyErrorKind.REFUSED, message, "pull it again there, or publish it from another node")
-        chunks = cast("Exports", session.images).export(image.id)
-        locked = await with_chunks(chunks, partial(self._publish, image, on_bytes))
+        locked = await self._exported(session, text, image, on_bytes)
         locked = replace(locked, name=_published_name(text, image, locked.digest))
         await in_thread(partial(self._vault.keep, self._supply.owner, locked.digest))
         return Pinned(f"{locked.name}@{locked.digest}", locked, f"{node}, now in the vault {self._vault.folder}")
+
+    async def _exported(self, session: protocols.Node, text: str, image: LocalImage, on_bytes: OnBytes) -> LockedImage:
+        """Its archive, in the vault. One that comes cut or changed is asked for once more."""
+        read = partial(self._read, session, text, image, on_bytes)
+        try:
+            return await read()
+        except SupplyError as error:
+            if error.kind is not SupplyErrorKind.DAMAGED:
+                raise
+        return await read()
+
+    async def _read(self, session: protocols.Node, text: str, image: LocalImage, on_bytes: OnBytes) -> LockedImage:
+        chunks = cast("Exports", session.images).export(image.id)
+        try:
+            return await with_chunks(chunks, partial(self._publish, image, on_bytes))
+        except SupplyError as error:
+            message = f"{text} of {session.name} cannot be published: {error.message}"
+            raise SupplyError(error.kind, message, error.hint) from error
 
     def _publish(self, image: LocalImage, on_bytes: OnBytes, chunks: Iterator[bytes]) -> LockedImage:
         return publish(_counted(chunks, on_bytes), image.id, PUBLISHED, self._vault)
@@ -183,24 +226,33 @@ class Pinner:
             raise SupplyError(SupplyErrorKind.REFUSED, f"nobody said how {node} is reached")
         return await self._nodes.connect(node, self._deadline_s)
 
+    async def _image_on(self, session: protocols.Node, text: str) -> LocalImage:
+        """The image of the node that has this id, digest or name. Raises `SupplyError`.
+
+        What was published is known by its config, too: the node it was built on never heard of its digest.
+        """
+        name = None if is_id(text) else ImageName.parse(text)
+        called = name and name.on_nodes
+        digest = name.digest if name else text
+        locked = self._supply.in_lock(digest)
+        wanted = {digest, *(item.config for item in locked.platforms)} if locked else {digest}
+        for image in await session.images.inventory():
+            known = {image.id, *image.digests}
+            if known & wanted if digest else any(_is_called(image, one) for one in (name, called)):
+                if image.usable:
+                    return image
+                message = f"{session.name} lists {text}, but its content is not there"
+                raise SupplyError(SupplyErrorKind.NOT_FOUND, message, "pull it again there, or name another node")
+        hint = f"`docker image ls --digests` on {session.name} shows what is there"
+        raise SupplyError(SupplyErrorKind.NOT_FOUND, f"{session.name} has no image {text}", hint)
+
     @staticmethod
     def _candidates(name: ImageName, image: LocalImage) -> tuple[str, ...]:
         return (name.digest,) if name.digest else image.digests
 
 
-async def _image_on(session: protocols.Node, text: str) -> LocalImage:
-    """The image of the node that has this id, digest or name. Raises `SupplyError`."""
-    name = None if is_id(text) else ImageName.parse(text)
-    digest = name.digest if name else text
-    for image in await session.images.inventory():
-        known = {image.id, *image.digests}
-        if digest in known if digest else name is not None and any(map(name.is_of, image.names)):
-            if image.usable:
-                return image
-            message = f"{session.name} lists {text}, but its content is not there"
-            raise SupplyError(SupplyErrorKind.NOT_FOUND, message, "pull it again there, or name another node")
-    hint = f"`docker image ls --digests` on {session.name} shows what is there"
-    raise SupplyError(SupplyErrorKind.NOT_FOUND, f"{session.name} has no image {text}", hint)
+def _is_called(image: LocalImage, name: ImageName | None) -> bool:
+    return name is not None and any(map(name.is_of, image.names))
 
 
 def _local_build(image: LocalImage, facts: NodeFacts) -> LockedImage:

@@ -2,13 +2,14 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reconciler.cli.pin_report import Granted, Report, Wish, as_json_value
 from reconciler.cli.wiring import (
     DEFAULT_DEADLINE_S,
     DEFAULT_SPEC,
@@ -29,36 +30,59 @@ if TYPE_CHECKING:
     from reconciler.nodes import protocols
     from reconciler.pinning import Pinned, Pinner
 
-Target = Annotated[str | None, typer.Argument(metavar="LANE|IMAGE", help="A lane of the spec, or an image.")]
-FromNode = Annotated[str | None, typer.Option("--from", metavar="NODE", help="Ask this node, not the registry.")]
+Target = Annotated[
+    str | None,
+    typer.Argument(metavar="LANE|IMAGE", help="A lane of the spec, or an image with a tag, a registry or a digest."),
+]
+FromNode = Annotated[
+    str | None,
+    typer.Option("--from", metavar="NODE", help="Ask this node, not the registry; for what only a node has."),
+]
 Publish = Annotated[
-    bool, typer.Option("--publish", help="Read the node's image into the vault; that gives a local build a digest.")
+    bool,
+    typer.Option(
+        "--publish",
+        help="Needs --from: read the node's image into the vault; that gives a local build a digest, and from there "
+        "other nodes get it.",
+    ),
+]
+Update = Annotated[
+    bool, typer.Option("--update", help="Of what is pinned, too, ask what its tag is now, and take that.")
 ]
 All = Annotated[bool, typer.Option("--all", help="Pin the image of every lane; forget images that no lane has.")]
-Write = Annotated[bool, typer.Option("--write", help="Put the pinned reference into the spec, where the image stands.")]
+Write = Annotated[
+    bool, typer.Option("--write", help="Of a LANE, or of --all: put the pinned reference into the spec, in its place.")
+]
+
+HELP = """Pin images by digest: resolve a tag, write fleet.lock, show the line for the spec.
+
+fleet.lock stands beside the spec, and says what each pinned image is made of; commit both. The vault is the folder on
+this machine from which nodes get images (`images.vault` of the spec).
+
+\b
+Examples:
+  fleet pin chat --write                          the image of lane chat, into the spec
+  fleet pin chat --update --write                 its tag has moved: take what it is now
+  fleet pin ghcr.io/owner/name:v1                 an image that no lane has yet
+  fleet pin mine:local --from NODE --publish      a local build, for all nodes
+  fleet pin --all                                 every lane; forget the rest
+"""
 
 SHOWN_EVERY_S = 0.2
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("pin", help="Pin images by digest: resolve a tag, write fleet.lock, show the line for the spec.")(pin)
+    app.command("pin", help=HELP, short_help=HELP.partition("\n")[0])(pin)
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What to pin: an image as it is written, and the lanes that it is the image of."""
+class Ask:
+    """How to ask: which node, if any, whether into the vault, and whether for what a tag is now."""
 
-    written: str
-    lanes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Granted:
-    """A wish and what came of it."""
-
-    wish: Wish
-    pinned: "Pinned"
+    node: str | None
+    publish: bool
+    update: bool
 
 
 def pin(
@@ -67,6 +91,7 @@ def pin(
     file: SpecFile = DEFAULT_SPEC,
     node: FromNode = None,
     publish: Publish = False,
+    update: Update = False,
     every: All = False,
     write: Write = False,
     as_json: AsJson = False,
@@ -74,29 +99,49 @@ def pin(
 ) -> None:
     """Resolve, lock, show."""
     import specs
+    from reconciler.images import lockfile
 
     if every == (target is not None):
         raise typer.BadParameter("name one lane or image, or say --all", param_hint="LANE|IMAGE")
     if publish and node is None:
         raise typer.BadParameter("it needs --from NODE", param_hint="--publish")
     texts = specs.image_texts(file)
+    _insist_on_spec(file, texts)
+    if target is not None and node is None:
+        _insist_on_lane(target, texts)
     wishes = _wishes(target, texts)
     if write and not any(wish.lanes for wish in wishes):
         raise typer.BadParameter(f"no lane is named {target}, so there is nothing to write to", param_hint="--write")
     inventory = specs.load_inventory(file)
     lock = _lock(inventory.root, every)
-    granted, failures = run(context, _pinned(context.obj, inventory, lock, wishes, node, publish, deadline))
-    _store(inventory.root, lock, granted, texts, every=every)
+    ask = Ask(node, publish, update)
+    granted, failures = run(context, _pinned(context.obj, inventory, lock, wishes, ask, deadline))
+    changed = _store(inventory.root, lock, granted, texts, every=every)
     if write:
         _write(granted, texts)
-        _store(inventory.root, lock, granted, specs.image_texts(file), every=every)
+        changed |= _store(inventory.root, lock, granted, specs.image_texts(file), every=every)
     if as_json:
-        say_json({"pins": [_as_json(item) for item in granted], "failures": failures})
+        say_json({"pins": [as_json_value(item) for item in granted], "failures": failures})
     else:
-        say("".join(_as_text(item, texts, write=write) for item in granted))
+        report = Report(granted, len(failures), texts, inventory.root / lockfile.NAME, written=write, changed=changed)
+        say(report.text())
     for written, reason in failures.items():
         warn(f"{written} is not pinned: {reason}")
     raise typer.Exit(1 if failures else 0)
+
+
+def _insist_on_spec(file: Path, texts: "Mapping[str, specs.ImageText]") -> None:
+    """Raises `specs.SpecErrors` for all that is wrong with the spec but the images, which are what pinning is for."""
+    import specs
+    from reconciler.engines import RULES
+
+    images = {found.place for found in texts.values()}
+    try:
+        specs.load(file, RULES)
+    except specs.SpecErrors as error:
+        others = [fault for fault in error.diagnostics if fault.place not in images]
+        if others:
+            raise specs.SpecErrors(others) from None
 
 
 def _wishes(target: str | None, texts: "Mapping[str, specs.ImageText]") -> list[Wish]:
@@ -108,6 +153,18 @@ def _wishes(target: str | None, texts: "Mapping[str, specs.ImageText]") -> list[
         if target in {None, lane}:
             lanes.setdefault(found.text, []).append(lane)
     return [Wish(written, tuple(names)) for written, names in lanes.items()]
+
+
+def _insist_on_lane(word: str, lanes: Collection[str]) -> None:
+    """A bare word is a lane: one that is misspelled is not asked for at Docker Hub. On a node, it may be an image."""
+    import specs
+
+    if word in lanes or set(word) & set("/:@"):
+        return
+    close = specs.did_you_mean(word, lanes)
+    known = f"there are {', '.join(sorted(lanes))}" if lanes else "the spec has none"
+    message = f"no lane named '{word}': {close or known}\nAn image is written with a tag or a registry: {word}:latest"
+    raise typer.BadParameter(message, param_hint="LANE|IMAGE")
 
 
 def _lock(folder: Path, every: bool) -> "Lock":
@@ -129,8 +186,7 @@ async def _pinned(
     inventory: "specs.Spec",
     lock: "Lock",
     wishes: list[Wish],
-    node: str | None,
-    publish: bool,
+    ask: Ask,
     deadline_s: float,
 ) -> tuple[list[Granted], dict[str, str]]:
     """What came of each wish, and why not of others. The only one's failure is raised."""
@@ -138,13 +194,13 @@ async def _pinned(
     from reconciler.nodes.errors import NodeError
     from reconciler.pinning import Pinner
 
-    nodes = _nodes(wiring, inventory, node) if node is not None else None
+    nodes = _nodes(wiring, inventory, ask.node) if ask.node is not None else None
     pinner = Pinner.of(inventory, lock, nodes, deadline_s)
     granted, failures = [], {}
     try:
         for wish in wishes:
             try:
-                granted.append(Granted(wish, await _one(pinner, wish.written, node, publish)))
+                granted.append(Granted(wish, await _one(pinner, wish.written, ask)))
             except (SupplyError, NodeError) as error:
                 if len(wishes) == 1:
                     raise
@@ -165,12 +221,15 @@ def _nodes(wiring: Wiring, inventory: "specs.Spec", node: str) -> "protocols.Fle
     return (wiring.connect or over_ssh)(inventory)
 
 
-async def _one(pinner: "Pinner", written: str, node: str | None, publish: bool) -> "Pinned":
-    if node is None:
-        return await pinner.from_registry(written)
-    if publish:
-        return await pinner.published(written, node, _reading(node))
-    return await pinner.from_node(written, node)
+async def _one(pinner: "Pinner", written: str, ask: Ask) -> "Pinned":
+    from reconciler import pinning
+
+    asked = pinning.by_tag(written) if ask.update else written
+    if ask.node is None:
+        return await pinner.from_registry(asked if pinning.has_registry(written) else written)
+    if ask.publish:
+        return await pinner.published(asked, ask.node, _reading(ask.node))
+    return await pinner.from_node(asked, ask.node)
 
 
 def _reading(node: str) -> Callable[[int], None]:
@@ -192,7 +251,8 @@ def _reading(node: str) -> Callable[[int], None]:
 
 def _store(
     folder: Path, lock: "Lock", granted: Iterable[Granted], texts: "Mapping[str, specs.ImageText]", *, every: bool
-) -> None:
+) -> bool:
+    """Whether that changed it."""
     from reconciler import pinning
     from reconciler.images import lockfile
 
@@ -201,7 +261,7 @@ def _store(
     changed = pinning.merged(lock, images, in_use)
     if every:
         changed = pinning.only(changed, in_use | {image.digest for image in images})
-    lockfile.write(folder, changed)
+    return lockfile.write(folder, changed)
 
 
 def _write(granted: Iterable[Granted], texts: "Mapping[str, specs.ImageText]") -> None:
@@ -217,33 +277,3 @@ def _write(granted: Iterable[Granted], texts: "Mapping[str, specs.ImageText]") -
         mode = path.stat().st_mode
         write_whole(path, data.decode())
         path.chmod(mode)
-
-
-def _as_text(item: Granted, texts: "Mapping[str, specs.ImageText]", *, write: bool) -> str:
-    from reconciler.core.figures import size
-    from reconciler.views.words import count, one_line
-
-    lines = [item.pinned.reference, f"  known from {one_line(item.pinned.origin)}"]
-    for platform in item.pinned.image.platforms if item.pinned.image else ():
-        bytes_ = f", {size(platform.compressed_bytes)} to move" if platform.compressed_bytes else ""
-        lines.append(f"  {platform.platform}: {count(len(platform.layers), 'layer')}{bytes_}")
-    if item.pinned.remark:
-        lines.append(f"  {one_line(item.pinned.remark)}")
-    for lane in item.wish.lanes:
-        if item.wish.written != item.pinned.reference:
-            doing = "written to" if write else "put this reference into"
-            lines.append(f"  {doing} lanes.{lane}.image, {texts[lane].place}")
-    return "\n".join(lines) + "\n"
-
-
-def _as_json(item: Granted) -> dict[str, object]:
-    image = item.pinned.image
-    return {
-        "written": item.wish.written,
-        "lanes": list(item.wish.lanes),
-        "reference": item.pinned.reference,
-        "origin": item.pinned.origin,
-        "remark": item.pinned.remark,
-        "locked": image is not None,
-        "bytes_by_platform": {one.platform: one.compressed_bytes for one in image.platforms} if image else {},
-    }

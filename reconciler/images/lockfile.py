@@ -33,16 +33,20 @@ def read(folder: Path) -> Lock:
         raise LockError(f"{path}: {error.message}", error.hint) from None
 
 
-def write(folder: Path, lock: Lock) -> None:
-    """Write the lock whole or not at all. Raises `OSError`."""
+def write(folder: Path, lock: Lock) -> bool:
+    """Write the lock whole or not at all; whether that changed it. An empty one is not begun. Raises `OSError`."""
     path = folder / NAME
     path = path.resolve() if path.is_symlink() else path
+    text = lock_text(lock).encode()
+    if path.read_bytes() == text if path.exists() else not lock.images:
+        return False
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with fresh.open("w", encoding="utf-8") as file:
-            file.write(lock_text(lock))
+        with fresh.open("wb") as file:
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
+    return True

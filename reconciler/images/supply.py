@@ -107,6 +107,10 @@ class Supply:
         """Who told what is known of the image, for people; empty while nothing is known."""
         return self._tellers.get(pin.digest, "")
 
+    def in_lock(self, digest: str) -> LockedImage | None:
+        """What the lock has under this digest."""
+        return self._lock.find(digest)
+
     def blobs_of(self, pin: ImagePin, platform: str) -> dict[str, int]:
         """Digest -> size in bytes of everything a node's daemon may ask for. Raises `SupplyError`.
 

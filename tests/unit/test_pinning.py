@@ -15,7 +15,7 @@ from reconciler.images.errors import SupplyError, SupplyErrorKind
 from reconciler.images.supply import Supply
 from reconciler.images.vault import Vault
 from reconciler.nodes.errors import NodeError
-from reconciler.pinning import ImageName, Pinned, Pinner, merged, only
+from reconciler.pinning import ImageName, Pinned, Pinner, by_tag, merged, only
 from reconciler.threads import with_chunks
 from tests.unit.images.archives import classic_files, config_of, containerd_files, tarred
 from tests.unit.images.pictures import Picture, one_platform, two_platforms
@@ -219,6 +219,50 @@ async def test_a_node_that_breaks_off_is_told_as_such_and_publishes_nothing(tmp_
         with pytest.raises(NodeError, match="broke off"):
             await pinner(tmp_path, store=store).published("mine:v1", "dgx1")
     assert {} == Vault(tmp_path / "vault").roots()
+
+
+async def test_a_short_archive_is_asked_for_once_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    picture = one_platform()
+    whole = tarred(classic_files(picture))
+    store = PlayedStore(images_there=(image_of(picture, "mine:v1"),))
+    given: list[bytes] = [whole[: len(whole) // 2], whole]
+
+    async def export(reference: str) -> AsyncGenerator[bytes, None]:
+        yield given.pop(0)
+
+    monkeypatch.setattr(store, "export", export)
+    found = await pinner(tmp_path, store=store).published("mine:v1", "dgx1")
+    assert found.reference.startswith("fleet.invalid/mine:v1@")
+    given += [whole[: len(whole) // 2]] * 2
+    with pytest.raises(SupplyError, match="mine:v1 of dgx1 cannot be published: the archive cannot be used"):
+        await pinner(tmp_path, store=store).published("mine:v1", "dgx1")
+    assert [] == given
+
+
+async def test_what_was_published_is_found_again_on_the_node_that_built_it(tmp_path: Path) -> None:
+    picture = one_platform()
+    config, _ = config_of(picture)
+    image = image_of(picture, "other:name")
+    store = PlayedStore(images_there=(image,), archives={config: tarred(classic_files(picture))})
+    first = await pinner(tmp_path, store=store).published("other:name", "dgx1")
+    assert first.image is not None
+    vault = Vault(tmp_path / "new")
+    later = Pinner(Supply(vault, {}, Lock((first.image,))), vault, fleet_of(store))
+    assert first.reference == (await later.published(first.reference, "dgx1")).reference
+    assert {"fleet": frozenset({first.image.digest})} == vault.roots()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"ghcr.io:443/x:v1@sha256:{'a' * 64}", "ghcr.io:443/x:v1"),
+        (f"ghcr.io:443/x@sha256:{'a' * 64}", f"ghcr.io:443/x@sha256:{'a' * 64}"),
+        (f"sha256:{'a' * 64}", f"sha256:{'a' * 64}"),
+        ("redis:7", "redis:7"),
+    ],
+)
+def test_without_its_digest_a_reference_is_asked_for_by_its_tag_if_it_has_one(text: str, expected: str) -> None:
+    assert expected == by_tag(text)
 
 
 async def test_a_publisher_that_is_cancelled_ends_the_archive() -> None:

@@ -26,11 +26,11 @@ nodes:
   dgx1: {{ssh: {{host: 127.0.0.1}}, platform: linux/arm64}}
 include: [lanes/*.yaml]
 lanes:
-  chat: {{engine: custom, image: ghcr.io/org/x:v1}}  # the big one
-  same: {{engine: custom, image: "ghcr.io/org/x:v1"}}
+  chat: {{engine: custom, image: ghcr.io/org/x:v1, argv: [serve]}}  # the big one
+  same: {{engine: custom, image: "ghcr.io/org/x:v1", argv: [serve]}}
 """
 
-LANE = "lanes:\n  other:\n    engine: custom\n    image: {image}\n"
+LANE = "lanes:\n  other:\n    engine: custom\n    argv: [serve]\n    image: {image}\n"
 
 
 @pytest.fixture(autouse=True)
@@ -89,6 +89,7 @@ def test_a_lane_is_pinned_locked_and_shown(
         "  linux/amd64: 2 layers, ",
         "  linux/arm64: 2 layers, ",
         f"  put this reference into lanes.chat.image, {tmp_path}/fleet.yaml:9:33",
+        f"locked in {tmp_path}/fleet.lock",
     ] == [line if "layers" not in line else line.partition("layers, ")[0] + "layers, " for line in output.splitlines()]
     assert [("ghcr.io/org/x:v1", picture.top)] == locked(tmp_path)
     assert before == (tmp_path / "fleet.yaml").read_bytes()
@@ -107,7 +108,7 @@ def test_write_puts_it_where_the_lane_has_it_and_leaves_all_else(
     before = path.read_text()
     code, output, _ = fleet("pin", "chat", "--write")
     assert (0, True) == (code, "written to lanes.chat.image" in output)
-    expected = before.replace("ghcr.io/org/x:v1}", f"ghcr.io/org/x:v1@{picture.top}}}", 1)
+    expected = before.replace("ghcr.io/org/x:v1", f"ghcr.io/org/x:v1@{picture.top}", 1)
     assert expected == path.read_text()
     assert 0o640 == path.stat().st_mode & 0o777
 
@@ -212,6 +213,62 @@ def test_what_makes_no_sense_is_refused(
     assert (1, "") == (code, output)
     assert "fleet pin --help" in error
     assert not (tmp_path / "fleet.lock").exists()
+
+
+@pytest.mark.parametrize(("word", "told"), [("chatt", "did you mean 'chat'?"), ("nosuch", "there are chat, same")])
+def test_a_misspelled_lane_is_no_image_of_docker_hub(fleet: Command, word: str, told: str) -> None:
+    code, output, error = fleet("pin", word)
+    assert (1, "") == (code, output)
+    assert f"no lane named '{word}': {told}" in error
+    assert f"a tag or a registry: {word}:latest" in error
+    assert f"dgx1 has no image {word}" in fleet("pin", word, "--from", "dgx1")[2]
+
+
+def test_half_an_id_is_no_image(fleet: Command) -> None:
+    code, _, error = fleet("pin", "sha256:zz")
+    assert (1, True) == (code, "'sha256:zz' is not the id of an image" in error)
+
+
+def test_what_else_is_wrong_with_the_spec_comes_first(fleet: Command, picture: Picture, tmp_path: Path) -> None:
+    path = tmp_path / "fleet.yaml"
+    path.write_text(path.read_text().replace("image: ghcr", "imag: ghcr"))
+    for words in (("chat",), ("same",), ("--all",)):
+        code, _, error = fleet("pin", *words)
+        assert (1, True, False) == (code, "unknown key 'imag'" in error, "not pinned" in error)
+
+
+def test_what_is_pinned_stays_without_network_until_it_is_updated(
+    fleet: Command, picture: Picture, tmp_path: Path, played: PlayedRegistry
+) -> None:
+    assert 0 == fleet("pin", "--all", "--write")[0]
+    newer = one_platform()
+    played.add(newer, "v1")
+    asked = len(played.asked)
+    output = fleet("pin", "chat")[1]
+    assert ("already pinned" in output, "fleet.lock is as it was", asked) == (
+        True,
+        output.splitlines()[-1],
+        len(played.asked),
+    )
+    code, output, _ = fleet("pin", "chat", "--update", "--write")
+    assert (0, f"ghcr.io/org/x:v1@{newer.top}") == (code, output.splitlines()[0])
+    assert "written to lanes.chat.image, " in output
+    assert {picture.top, newer.top} == {digest for _, digest in locked(tmp_path)}
+    assert 0 == fleet("pin", "--all", "--update", "--write")[0]
+    assert 2 == (tmp_path / "fleet.yaml").read_text().count(newer.top)
+    assert [("ghcr.io/org/x:v1", newer.top)] == locked(tmp_path)
+
+
+def test_an_image_that_no_lane_has_is_told_as_such(fleet: Command, picture: Picture, tmp_path: Path) -> None:
+    lines = fleet("pin", "ghcr.io/org/x:v1")[1].splitlines()
+    assert "  no lane uses it: put it into a lane; `fleet pin --all` forgets it" == lines[-2]
+    assert f"locked in {tmp_path}/fleet.lock" == lines[-1]
+
+
+def test_what_failed_is_counted(fleet: Command, picture: Picture, tmp_path: Path) -> None:
+    (tmp_path / "lanes" / "a.yaml").write_text(LANE.format(image="ghcr.io/org/x:none"))
+    code, output, _ = fleet("pin", "--all")
+    assert (1, f"1 of 2 locked in {tmp_path}/fleet.lock") == (code, output.splitlines()[-1])
 
 
 def test_pinning_needs_no_valid_lane_but_valid_nodes(fleet: Command, picture: Picture, tmp_path: Path) -> None:

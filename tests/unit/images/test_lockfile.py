@@ -33,9 +33,9 @@ def test_a_broken_one_is_told_with_its_name(tmp_path: Path, data: bytes) -> None
 
 
 def test_a_write_that_fails_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lockfile.write(tmp_path, Lock())
-    before = (tmp_path / "fleet.lock").read_bytes()
     picture = two_platforms()
+    assert lockfile.write(tmp_path, Lock((locked_image("y", picture.top, picture.read),)))
+    before = (tmp_path / "fleet.lock").read_bytes()
 
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
@@ -45,6 +45,16 @@ def test_a_write_that_fails_leaves_the_old_one(tmp_path: Path, monkeypatch: pyte
         lockfile.write(tmp_path, Lock((locked_image("x", picture.top, picture.read),)))
     assert before == (tmp_path / "fleet.lock").read_bytes()
     assert ["fleet.lock"] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_the_same_is_not_written_again_and_nothing_not_at_all(tmp_path: Path) -> None:
+    assert not lockfile.write(tmp_path, Lock())
+    assert [] == list(tmp_path.iterdir())
+    picture = two_platforms()
+    lock = Lock((locked_image("x", picture.top, picture.read),))
+    assert lockfile.write(tmp_path, lock)
+    assert not lockfile.write(tmp_path, lock)
+    assert lockfile.write(tmp_path, Lock())
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
