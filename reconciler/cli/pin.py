@@ -123,8 +123,8 @@ def pin(
     if as_json:
         say_json({"pins": [as_json_value(item) for item in granted], "failures": failures})
     else:
-        report = Report(granted, len(failures), texts, inventory.root / lockfile.NAME, written=write, changed=changed)
-        say(report.text())
+        path = inventory.root / lockfile.NAME
+        say(Report(granted, len(failures), texts, path, written=write, changed=changed, updated=update).text())
     for written, reason in failures.items():
         warn(f"{written} is not pinned: {reason}")
     raise typer.Exit(1 if failures else 0)

@@ -28,7 +28,10 @@ class Granted:
 
 @dataclass(frozen=True)
 class Report:
-    """A run: what came of it, how many wishes failed, whether the spec was `written` and the lock `changed`."""
+    """A run: what came of it, how many wishes failed, whether the spec was `written` and the lock `changed`.
+
+    `updated`: it was asked what tags are now, also of what was pinned.
+    """
 
     granted: Sequence[Granted]
     failed: int
@@ -36,6 +39,7 @@ class Report:
     lock: Path
     written: bool
     changed: bool
+    updated: bool
 
     def text(self) -> str:
         """For people; ends with what became of the lock."""
@@ -67,7 +71,7 @@ class Report:
         digest = item.pinned.reference.rpartition("@")[2]
         in_use = any(found.text.rpartition("@")[2] == digest for found in self.texts.values())
         if item.wish.written == item.pinned.reference and in_use:
-            yield "  already pinned; `--update` takes what its tag is now, if it has one"
+            yield "  already pinned" if self.updated else "  already pinned; `--update` asks what its tag is now"
         elif not item.wish.lanes and not in_use and item.pinned.image is not None:
             yield "  no lane uses it: put it into a lane; `fleet pin --all` forgets it"
         for lane in item.wish.lanes:

@@ -30,6 +30,16 @@ def node(*found: Container, **others: Any) -> NodeFacts:
     return facts("n1", *found, **others)
 
 
+def test_what_is_in_vaults_only_is_brought_back_from_a_node() -> None:
+    reference = f"fleet.invalid/mine:v1@{digest()}"
+    rank = LANE.ranks[0]
+    pin = replace(rank.container.image, reference=reference, registry="fleet.invalid")
+    lane = replace(LANE, ranks=(replace(rank, container=replace(rank.container, image=pin)),))
+    (found,) = refused(node(images=()), SourceMissing(digest(), "404"), of=lane)
+    hint = f"`fleet pin {reference} --from NODE --publish`, on a node that has it, brings it back into the vault"
+    assert ("image-missing", hint) == (found[0], found[2])
+
+
 def test_every_check_has_a_row_here() -> None:
     assert {code for code, *_ in ROWS} >= {"platform", "image-missing", "image-platform", "disk", "memory", "gpus"}
     assert {code for code, *_ in ROWS} >= {"foreign-gpu", "foreign-port", "name"}
