@@ -218,7 +218,7 @@ class Pinner:
         return self._supply.upstream(name.registry).resolve(name.repository, name.tag)
 
     async def _locked(self, pin: ImagePin, teller: str = "") -> Pinned:
-        image = await in_thread(partial(self._supply.locked, pin))
+        image = await in_thread(partial(self._supply.checked, pin))
         return Pinned(pin.reference, replace(image, name=name_of(pin.reference)), f"{teller}{self._supply.teller(pin)}")
 
     async def _node(self, node: str) -> protocols.Node:

@@ -62,9 +62,7 @@ class Supply:
         if pin.kind == "id":
             return SourceUnknown(pin.digest, "a local build has no registry")
         try:
-            image = self._remembered(pin)
-            if image is None:
-                image = await in_thread(partial(self.locked, pin))
+            image = await in_thread(partial(self._agreed, pin))
         except SupplyError as error:
             return self._unsupplied(pin, error)
         except OSError as error:
@@ -102,6 +100,34 @@ class Supply:
                 found, teller = self._learnt(pin)
                 self._remember(pin, found, teller)
             return found
+
+    def checked(self, pin: ImagePin) -> LockedImage:
+        """The image down to its layers by its documents, whose bytes are hashed. Raises `SupplyError`.
+
+        The lock is believed only where nobody answers who has the documents.
+        """
+        try:
+            found, teller = self._learnt(pin)
+        except SupplyError as error:
+            told = self._lock.find(pin.digest)
+            if told is None or error.kind is not SupplyErrorKind.NO_ANSWER:
+                raise
+            found, teller = told, FROM_LOCK
+        self._remember(pin, found, teller)
+        self._tellers[pin.digest] = teller
+        return found
+
+    def _agreed(self, pin: ImagePin) -> LockedImage:
+        """What is known of it. Raises `SupplyError` when the lock says other than the documents that are here."""
+        image = self.locked(pin)
+        try:
+            documents = locked_image(image.name, pin.digest, partial(self._kept, SupplyErrorKind.NO_ANSWER))
+        except SupplyError:
+            return image
+        if _content(image).items() <= _content(documents).items():
+            return image
+        message = f"fleet.lock says of {pin.short} what its own documents do not"
+        raise SupplyError(SupplyErrorKind.DAMAGED, message, "`fleet pin --all` writes it anew")
 
     def teller(self, pin: ImagePin) -> str:
         """Who told what is known of the image, for people; empty while nothing is known."""
@@ -246,6 +272,14 @@ class Supply:
         for registry, repository in places:
             if registry and repository and registry != PUBLISHED:
                 yield self.upstream(registry), repository
+
+
+def _content(image: LockedImage) -> dict[str, object]:
+    """What the documents say, by platform; how large layers are unpacked is not in them."""
+    return {
+        item.platform: (item.manifest, item.config, [(one.digest, one.size_bytes, one.diff_id) for one in item.layers])
+        for item in image.platforms
+    }
 
 
 def _failed(failures: Sequence[SupplyError]) -> SupplyError:

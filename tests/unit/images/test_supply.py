@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -86,6 +86,26 @@ async def test_a_locked_image_is_described_without_any_network_or_disk(vault: Va
     sizes = tuple((item.platform, item.compressed_bytes) for item in image.platforms)
     assert SourceImage(picture.top, sizes, image, "https://unreachable.invalid") == told
     assert not vault.folder.exists()
+
+
+async def test_a_lock_that_was_edited_is_not_believed_against_the_documents(
+    played: PlayedRegistry, vault: Vault
+) -> None:
+    picture, other = two_platforms(), one_platform(layers=3)
+    played.add(picture)
+    pin = pin_of(picture, played.host)
+    true = locked_image(f"{played.host}/org/x:v1", picture.top, picture.read)
+    wrong = locked_image("x", other.top, other.read).platforms[0].config
+    edited = replace(true, platforms=tuple(replace(item, config=wrong) for item in true.platforms))
+    supply = Supply(vault, {}, Lock((edited,)))
+    assert edited == supply.locked(pin), "as long as nothing else is known"
+    assert true == supply.checked(pin)
+    told = await Supply(vault, {}, Lock((edited,))).describe(pin)
+    assert isinstance(told, SourceUnknown)
+    assert "fleet.lock says" in told.reason
+    assert isinstance(await Supply(vault, {}, Lock((true,))).describe(pin), SourceImage)
+    silent = Supply(Vault(vault.folder / "none"), {played.host: "http://127.0.0.1:9"}, Lock((edited,)))
+    assert edited == silent.checked(pin), "nobody answers"
 
 
 async def test_a_registry_is_asked_once_and_never_again_by_later_runs(played: PlayedRegistry, vault: Vault) -> None:
