@@ -30,7 +30,7 @@ from tests.lab.specfile import for_lab, inventory_text
 
 LAB, SUBNET = "benchimg", "10.87.0.0/24"
 PEERS = ("node2", "node3", "node4")
-ROUNDS = 3
+ROUNDS = 2
 NAMES = (
     "image_3_peers_vs_save_load",
     "image_1_node_vs_bare_pull",
