@@ -83,7 +83,7 @@ SPECS = (
     Wrong("no such cluster", "fleet.yaml", "cluster: pair-a", "cluster: pair-b", ("no cluster is named 'pair-b'",)),
     Wrong("no such node", "inventory.yaml", "- node3", "- node9", ("no node is named 'node9'",)),
     Wrong("no such model", "lanes.yaml", "model: bigram", "model: bigrm", ("did you mean 'bigram'?",)),
-    Wrong("tag", "lanes.yaml", "@sha256:[0-9a-f]*", ":latest", ("is not pinned by digest", "write repo@sha256:")),
+    Wrong("tag", "lanes.yaml", "@sha256:[0-9a-f]*", ":latest", ("is not pinned by digest", "fleet pin")),
     Wrong("no such engine", "lanes.yaml", "engine: llamacpp", "engine: llamacp", ("did you mean 'llamacpp'?",)),
     Wrong(
         "no such file",
@@ -122,7 +122,7 @@ def test_a_file_that_is_no_spec(wanting: Desk, name: str) -> None:
 
 def test_lanes_that_want_the_same_nodes_are_both_named_with_their_places(wanting: Desk) -> None:
     wanting.place(PAIR, ("quad", "quad"))
-    assert_refused_spec(wanting, "fleet.yaml:8:3", "fleet.yaml:6:3", "quad on quad", "pair on pair-a", "node1, node2")
+    assert_refused_spec(wanting, "fleet.yaml:10:3", "fleet.yaml:8:3", "quad on quad", "pair on pair-a", "node1, node2")
 
 
 def test_a_spec_that_is_not_there(wanting: Desk) -> None:
