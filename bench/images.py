@@ -33,7 +33,6 @@ PEERS = ("node2", "node3", "node4")
 ROUNDS = 2
 NAMES = (
     "image_3_peers_vs_save_load",
-    "image_1_node_vs_bare_pull",
     "image_delta_bytes_vs_missing",
     "image_source_bytes_vs_size",
     "image_present_noop_bytes",
@@ -42,11 +41,18 @@ NAMES = (
 
 
 def measure() -> list[Measured]:
-    """All six, on a lab of their own. Needs root on Linux."""
+    """What three peers cost, and what changes cost. Needs root on Linux."""
+    with world() as found:
+        return found.measure()
+
+
+@contextmanager
+def world() -> Iterator["World"]:
+    """On a lab of its own."""
     lab = Lab.up(LAB, SUBNET, 4, progress=Progress())
     try:
         with tempfile.TemporaryDirectory() as folder:
-            return World(lab, Path(folder), big_image.push(lab.registry)).measure()
+            yield World(lab, Path(folder), big_image.push(lab.registry))
     finally:
         lab.down()
 
@@ -74,23 +80,19 @@ class World:
 
     def measure(self) -> list[Measured]:
         size = big_image.ensure()[1]["big"].compressed_bytes
-        first, by_hand = self._rounds(lambda: self._sync_anew(PEERS), self._by_hand)
-        again = self._sync(PEERS, "big")
-        filled, bare = self._rounds(lambda: self._sync_filled("node3"), lambda: self._bare_pull("node3"))
-        classic, classic_bare = self._rounds(lambda: self._sync_filled("node2"), lambda: self._bare_pull("node2"))
-        delta = self._sync(("node3",), "big-next").sent_bytes
-        ours_s, bare_s = _wall(filled) + _wall(classic), statistics.median(bare) + statistics.median(classic_bare)
+        first, by_hand = self.rounds(lambda: self._sync_anew(PEERS), self._by_hand)
+        again = self.sync(PEERS, "big")
+        delta = self.sync(("node3",), "big-next").sent_bytes
         layer = big_image.top_layer_bytes()
         return [
-            Measured(NAMES[0], 0.65, "save, 3 loads over ssh, pulls", _wall(first), statistics.median(by_hand)),
-            Measured(NAMES[1], 1.2, "docker pull, registry on the bridge", ours_s, bare_s),
-            Measured(NAMES[2], 1.05, "the changed layer", delta, layer, "MB"),
-            Measured(NAMES[3], 1.05, "the image", max(run.sent_bytes for run in first), size, "MB"),
-            Measured(NAMES[4], 0.0, "bytes of blobs", again.blob_bytes, 1, "B"),
-            Measured(NAMES[5], 1.0, "150 MB", max(run.rss_bytes for run in first), 150e6, "MB"),
+            Measured(NAMES[0], 0.65, "save, 3 loads over ssh, pulls", wall(first), statistics.median(by_hand)),
+            Measured(NAMES[1], 1.05, "the changed layer", delta, layer, "MB"),
+            Measured(NAMES[2], 1.05, "the image", max(run.sent_bytes for run in first), size, "MB"),
+            Measured(NAMES[3], 0.0, "bytes of blobs", again.blob_bytes, 1, "B"),
+            Measured(NAMES[4], 1.0, "150 MB", max(run.rss_bytes for run in first), 150e6, "MB"),
         ]
 
-    def _rounds(self, ours: Callable[[], Ran], other: Callable[[], float]) -> tuple[list[Ran], list[float]]:
+    def rounds(self, ours: Callable[[], Ran], other: Callable[[], float]) -> tuple[list[Ran], list[float]]:
         pairs = [(ours(), other()) for _ in range(ROUNDS)]
         return [one for one, _ in pairs], [two for _, two in pairs]
 
@@ -100,13 +102,13 @@ class World:
         """The first time: nothing in the vault, nothing on the nodes."""
         shutil.rmtree(self._vault, ignore_errors=True)
         self._empty(nodes)
-        return self._sync(nodes, "big")
+        return self.sync(nodes, "big")
 
-    def _sync_filled(self, node: str) -> Ran:
+    def sync_filled(self, node: str) -> Ran:
         self._empty((node,))
-        return self._sync((node,), "big")
+        return self.sync((node,), "big")
 
-    def _sync(self, nodes: Sequence[str], image: str) -> Ran:
+    def sync(self, nodes: Sequence[str], image: str) -> Ran:
         spec = self._spec(nodes, image)
         fleet = str(Path(sys.executable).with_name("fleet"))
         before = _sent(self.lab)
@@ -169,7 +171,7 @@ class World:
     def _ssh(self, node: str) -> list[str]:
         return ["ssh", "-F", str(self.lab.ssh_config), node]
 
-    def _bare_pull(self, name: str) -> float:
+    def bare_pull(self, name: str) -> float:
         """From a registry that the node reaches by itself, over the bridge."""
         node = self.lab.nodes[name]
         self._empty((name,))
@@ -223,7 +225,7 @@ def _blob_bytes(output: str) -> int:
     return int(result["sent_bytes"]) if result else 0
 
 
-def _wall(runs: list[Ran]) -> float:
+def wall(runs: list[Ran]) -> float:
     return statistics.median(run.wall_s for run in runs)
 
 
