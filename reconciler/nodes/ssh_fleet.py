@@ -6,7 +6,6 @@ images need with the first image.
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.core.lock import NO_LOCK, Lock
@@ -67,11 +66,6 @@ class SshFleet:
     def sources(self) -> Supply:
         """Where images come from."""
         return self._sources
-
-    @property
-    def vault(self) -> Path:
-        """The folder of the blobs that the controller keeps."""
-        return self._vault.folder
 
     @property
     def sent_bytes(self) -> int:
