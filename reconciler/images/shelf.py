@@ -208,8 +208,9 @@ class Shelf:
                 if draft.offset > before:
                     deadline, pause_s = time.monotonic() + self.patience_s, FIRST_PAUSE_S
                 if time.monotonic() + pause_s > deadline:
-                    if draft.offset == began:  # whoever asks again now would wait as long in vain
-                        self._given_up[draft.digest] = time.monotonic() + GIVEN_UP_S
+                    if draft.offset > began:  # it may go on from here
+                        raise
+                    self._given_up[draft.digest] = time.monotonic() + GIVEN_UP_S
                     raise LastingError(str(error)) from error
                 self.errors[draft.digest] = error
                 time.sleep(pause_s)
