@@ -160,6 +160,12 @@ class Gang:
         """The nodes it takes, rank 0 first."""
         return tuple(rank.node for rank in self.ranks)
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """Identity of this version of the gang: what its ranks run, where, in which order, and how it is judged."""
+        ranks = [(rank.node, rank.fingerprint) for rank in self.ranks]
+        return fingerprint({"ranks": ranks, "order": self.boot_order, "gate": plain(self.gate)})
+
 
 @dataclass(frozen=True)
 class NodeDeclaration:

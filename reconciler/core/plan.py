@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Literal
 
 from reconciler.core.canonical import fingerprint, jsonable
 from reconciler.core.desired import Gang
@@ -118,6 +119,16 @@ class Deferred:
 
 
 @dataclass(frozen=True)
+class Withheld:
+    """A gang whose steps stay in the plan and are not carried out now, why, and what a person can do."""
+
+    gang: str
+    kind: Literal["hold", "quarantine"]
+    why: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
 class Foreign:
     """A running container `fleet` did not make, on a node of this fleet. It is shown and left alone."""
 
@@ -163,6 +174,7 @@ class Plan:
     foreign: tuple[Foreign, ...]
     unchanged: tuple[str, ...]
     transfers: tuple[Transfer, ...] = ()
+    withheld: tuple[Withheld, ...] = ()
     id: str = ""
 
     @property
@@ -200,10 +212,12 @@ class PlanOptions:
 def sealed(plan: Plan) -> Plan:
     """The plan with its id: a digest of what it saw and would do, so equal plans have equal ids.
 
-    The gangs are left out: the fingerprint of the spec stands for them. So are the figures of transfers: free disk
-    wanders, and the steps say what would be done.
+    The gangs are left out: the fingerprint of the spec stands for them. So are the figures of transfers (free disk
+    wanders, and the steps say what would be done) and what is withheld: that is recorded, and what is recorded changes
+    no plan.
     """
-    return replace(plan, id=fingerprint(replace(plan, id="", gangs=(), platforms=(), transfers=()))[:12])
+    bare = replace(plan, id="", gangs=(), platforms=(), transfers=(), withheld=())
+    return replace(plan, id=fingerprint(bare)[:12])
 
 
 def only_gangs(plan: Plan, wanted: Callable[[str], bool]) -> Plan:
@@ -219,6 +233,7 @@ def only_gangs(plan: Plan, wanted: Callable[[str], bool]) -> Plan:
             aborts=tuple(item for item in plan.aborts if wanted(item.gang)),
             gangs=tuple(item for item in plan.gangs if wanted(item.address)),
             transfers=tuple(item for item in plan.transfers if wanted(item.gang)),
+            withheld=tuple(item for item in plan.withheld if wanted(item.gang)),
         )
     )
 
