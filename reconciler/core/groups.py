@@ -1,7 +1,7 @@
 """Which gangs of a plan hang together: they are cut, confirmed, rolled back, held and targeted as one.
 
-Two lanes that take the places of a third wait for each other, and so do the steps of one gang. Gangs of different groups
-have nothing to do with each other.
+Two lanes that take the places of a third wait for each other, and so do the steps of one gang. Gangs of different
+groups have nothing to do with each other.
 """
 
 from collections.abc import Iterable
