@@ -59,7 +59,7 @@ class ContainerSpec:
     """
 
     image: ImagePin
-    command: tuple[str, ...]
+    command: tuple[str, ...] = ()
     entrypoint: tuple[str, ...] | None = None
     env: tuple[tuple[str, EnvValue], ...] = ()
     mounts: tuple[Mount, ...] = ()
