@@ -22,7 +22,7 @@ class DecodeError(ValueError):
 def decoded(kind: type[T], text: str) -> T:
     """The value of this dataclass that its JSON or canonical JSON is. Raises `DecodeError`."""
     try:
-        value: T = _adapter(kind).validate_json(text, strict=True)
+        value: T = _adapter(kind).validate_json(text, strict=True)  # type: ignore[arg-type] # classes are hashable
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         raise DecodeError(_told(kind, _place(first["loc"]), first["msg"])) from None
@@ -33,7 +33,7 @@ def decoded(kind: type[T], text: str) -> T:
 
 
 @cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:  # a class is hashable, which its type does not say
+def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
