@@ -1,4 +1,4 @@
-"""What was recorded: runs, the journal of their effects, and the revisions they proved.
+"""What was recorded: runs, the journal of their effects, the revisions they proved, holds and quarantine.
 
 History and estimates only. The nodes carry the truth, so deleting the state changes no plan.
 """
@@ -8,13 +8,16 @@ from state.errors import MisuseError, StateError
 from state.memory import MemoryStore
 from state.opening import open_store, read_store
 from state.protocol import Store
-from state.records import Entry, Revision, Run
+from state.records import Entry, Hold, PlanClaim, Quarantine, Revision, Run
 
 __all__ = [
     "Entry",
+    "Hold",
     "MemoryStore",
     "MisuseError",
     "Outcome",
+    "PlanClaim",
+    "Quarantine",
     "Revision",
     "Run",
     "Snapshot",

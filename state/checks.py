@@ -1,10 +1,12 @@
 """The rules every snapshot of the state has to keep. Pure."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from state.records import Entry, Revision, Run
+from state.errors import StateError
+from state.records import Entry, Hold, PlanClaim, Quarantine, Revision, Run
 
 
 @dataclass(frozen=True)
@@ -26,12 +28,52 @@ class Snapshot:
     intents: tuple[Entry, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
     revisions: tuple[Revision, ...] = ()
+    claims: tuple[PlanClaim, ...] = ()
+    holds: tuple[Hold, ...] = ()
+    quarantines: tuple[Quarantine, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is recorded."""
+        return self == Snapshot()
+
+
+Rule = Callable[[Snapshot], Iterator[str]]
 
 
 def findings(snapshot: Snapshot) -> tuple[str, ...]:
     """Each broken rule as a sentence, in a stable order."""
-    rules = (_half_ended_runs, _unknown_runs, _sequence_gaps, _outcomes_without_intents, _ended_with_open_entries)
+    return _told(snapshot, (*SHAPE, _ended_with_open_entries))
+
+
+def require_restorable(snapshot: Snapshot, present: bool) -> None:
+    """Raise `StateError` when `snapshot` cannot be taken over, or something is `present` where it is to go."""
+    if present:
+        raise StateError(
+            "there is something in the state already: what was exported goes into an empty one only",
+            "Move it aside with `fleet state anew`, or name an empty one with FLEET_STATE.",
+        )
+    if broken := _told(snapshot, SHAPE):
+        raise StateError(f"what is to be imported is not sound: {'; '.join(broken[:3])}")
+
+
+def _told(snapshot: Snapshot, rules: tuple[Rule, ...]) -> tuple[str, ...]:
     return tuple(sorted(sentence for rule in rules for sentence in rule(snapshot)))
+
+
+def _duplicates(snapshot: Snapshot) -> Iterator[str]:
+    keys: dict[str, list[object]] = {
+        "run": [run.id for run in snapshot.runs],
+        "entry": [(item.run_id, item.sequence) for item in snapshot.intents],
+        "outcome": [(item.run_id, item.sequence) for item in snapshot.outcomes],
+        "revision": [(item.gang, item.number, item.run_id) for item in snapshot.revisions],
+        "claimed plan": [item.saved_id for item in snapshot.claims],
+        "hold": [item.id for item in snapshot.holds],
+        "quarantine": [(item.gang, item.fingerprint) for item in snapshot.quarantines],
+    }
+    for kind, found in keys.items():
+        for key in sorted(str(key) for key, count in Counter(found).items() if count > 1):
+            yield f"{kind} {key} is recorded more than once"
 
 
 def _half_ended_runs(snapshot: Snapshot) -> Iterator[str]:
@@ -47,6 +89,12 @@ def _unknown_runs(snapshot: Snapshot) -> Iterator[str]:
     for revision in snapshot.revisions:
         if revision.run_id not in known:
             yield f"revision {revision.number} of {revision.gang} was confirmed by run {revision.run_id}, never started"
+    for claim in snapshot.claims:
+        if claim.run_id not in known:
+            yield f"saved plan {claim.saved_id} was claimed by run {claim.run_id}, never started"
+    for item in snapshot.quarantines:
+        if item.run_id not in known:
+            yield f"{item.gang} was put in quarantine by run {item.run_id}, never started"
 
 
 def _sequence_gaps(snapshot: Snapshot) -> Iterator[str]:
@@ -73,3 +121,7 @@ def _ended_with_open_entries(snapshot: Snapshot) -> Iterator[str]:
 
 def _settled(snapshot: Snapshot) -> set[tuple[str, int]]:
     return {(item.run_id, item.sequence) for item in snapshot.outcomes}
+
+
+SHAPE: tuple[Rule, ...] = (_duplicates, _half_ended_runs, _unknown_runs, _sequence_gaps, _outcomes_without_intents)
+"""What no store holds, unless it was written by another hand: a snapshot that breaks one of these is not restored."""

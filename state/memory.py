@@ -1,10 +1,11 @@
 """A store that forgets: for tests, ours and users'."""
 
+from collections import Counter
 from dataclasses import replace
 
-from state.checks import Outcome, Snapshot, findings
+from state.checks import Outcome, Snapshot, findings, require_restorable
 from state.errors import MisuseError
-from state.records import Entry, Revision, Run
+from state.records import Entry, Hold, PlanClaim, Quarantine, Revision, Run, storable
 
 
 class MemoryStore:
@@ -15,6 +16,10 @@ class MemoryStore:
         self._intents: dict[tuple[str, int], Entry] = {}
         self._outcomes: dict[tuple[str, int], Outcome] = {}
         self._revisions: dict[tuple[str, int, str], Revision] = {}
+        self._claims: dict[str, PlanClaim] = {}
+        self._holds: dict[str, Hold] = {}
+        self._quarantines: dict[tuple[str, str], Quarantine] = {}
+        self._lengths: Counter[str] = Counter()
 
     def check_writable(self) -> None:
         """Always is."""
@@ -30,7 +35,8 @@ class MemoryStore:
     ) -> int:
         """See `Store.intent`."""
         self._active(run_id)
-        sequence = len(self.entries(run_id)) + 1
+        self._lengths[run_id] += 1
+        sequence = self._lengths[run_id]
         self._intents[run_id, sequence] = Entry(run_id, sequence, step_id, gang, node, op, target, operation, at)
         return sequence
 
@@ -39,7 +45,7 @@ class MemoryStore:
         key = (run_id, sequence)
         if key not in self._intents or key in self._outcomes:
             raise MisuseError(f"entry {sequence} of run {run_id} has no intent, or an outcome already")
-        self._outcomes[key] = Outcome(run_id, sequence, result, detail, at)
+        self._outcomes[key] = Outcome(run_id, sequence, result, storable(detail), at)
 
     def end_run(self, run_id: str, exit_code: int, at: float) -> None:
         """See `Store.end_run`."""
@@ -48,6 +54,10 @@ class MemoryStore:
     def runs(self, limit: int) -> tuple[Run, ...]:
         """See `Store.runs`."""
         return tuple(reversed(self._runs.values()))[:limit]
+
+    def run(self, run_id: str) -> Run | None:
+        """See `Store.run`."""
+        return self._runs.get(run_id)
 
     def entries(self, run_id: str) -> tuple[Entry, ...]:
         """See `Store.entries`."""
@@ -59,27 +69,89 @@ class MemoryStore:
 
     def confirm(self, revision: Revision) -> None:
         """See `Store.confirm`."""
-        if revision.run_id not in self._runs:
-            raise MisuseError(f"run {revision.run_id} was never begun")
+        self._known(revision.run_id)
         key = (revision.gang, revision.number, revision.run_id)
         self._revisions.pop(key, None)
         self._revisions[key] = revision
 
     def boots(self, gang: str, limit: int) -> tuple[float, ...]:
         """See `Store.boots`."""
-        found = (revision.boot_s for revision in reversed(self._revisions.values()) if revision.gang == gang)
+        return tuple(revision.boot_s for revision in self.revisions(gang, limit))
+
+    def revisions(self, gang: str | None, limit: int) -> tuple[Revision, ...]:
+        """See `Store.revisions`."""
+        found = (item for item in reversed(self._revisions.values()) if gang in {None, item.gang})
         return tuple(found)[:limit]
+
+    def claim_plan(self, saved_id: str, run_id: str, at: float) -> str | None:
+        """See `Store.claim_plan`."""
+        self._known(run_id)
+        owner = self._claims.setdefault(saved_id, PlanClaim(saved_id, run_id, at)).run_id
+        return None if owner == run_id else owner
+
+    def place_hold(self, hold: Hold) -> None:
+        """See `Store.place_hold`."""
+        if hold.id in self._holds:
+            raise MisuseError(f"hold {hold.id} was placed before")
+        self._holds[hold.id] = replace(hold, owner=storable(hold.owner), reason=storable(hold.reason))
+
+    def release_hold(self, hold_id: str, at: float) -> bool:
+        """See `Store.release_hold`."""
+        hold = self._holds.get(hold_id)
+        if hold is None or not hold.is_active(at):
+            return False
+        self._holds[hold_id] = replace(hold, released_at=at)
+        return True
+
+    def holds(self, now: float) -> tuple[Hold, ...]:
+        """See `Store.holds`."""
+        return tuple(hold for hold in self._holds.values() if hold.is_active(now))
+
+    def quarantine(self, failed: Quarantine) -> None:
+        """See `Store.quarantine`."""
+        self._known(failed.run_id)
+        key = (failed.gang, failed.fingerprint)
+        self._quarantines.pop(key, None)
+        self._quarantines[key] = replace(failed, cause=storable(failed.cause))
+
+    def lift(self, gang: str, fingerprint: str | None) -> int:
+        """See `Store.lift`."""
+        keys = [key for key in self._quarantines if key[0] == gang and fingerprint in {None, key[1]}]
+        for key in keys:
+            del self._quarantines[key]
+        return len(keys)
+
+    def quarantined(self) -> tuple[Quarantine, ...]:
+        """See `Store.quarantined`."""
+        return tuple(self._quarantines.values())
+
+    def snapshot(self) -> Snapshot:
+        """See `Store.snapshot`."""
+        return Snapshot(
+            runs=tuple(self._runs.values()),
+            intents=tuple(self._intents.values()),
+            outcomes=tuple(self._outcomes[key] for key in self._intents if key in self._outcomes),
+            revisions=tuple(self._revisions.values()),
+            claims=tuple(self._claims.values()),
+            holds=tuple(self._holds.values()),
+            quarantines=tuple(self._quarantines.values()),
+        )
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """See `Store.restore`."""
+        require_restorable(snapshot, present=not self.snapshot().is_empty)
+        self._runs = {item.id: item for item in snapshot.runs}
+        self._intents = {(item.run_id, item.sequence): item for item in snapshot.intents}
+        self._outcomes = {(item.run_id, item.sequence): item for item in snapshot.outcomes}
+        self._revisions = {(item.gang, item.number, item.run_id): item for item in snapshot.revisions}
+        self._claims = {item.saved_id: item for item in snapshot.claims}
+        self._holds = {item.id: item for item in snapshot.holds}
+        self._quarantines = {(item.gang, item.fingerprint): item for item in snapshot.quarantines}
+        self._lengths = Counter(item.run_id for item in snapshot.intents)
 
     def verify(self) -> tuple[str, ...]:
         """See `Store.verify`."""
-        return findings(
-            Snapshot(
-                runs=tuple(self._runs.values()),
-                intents=tuple(self._intents.values()),
-                outcomes=tuple(self._outcomes.values()),
-                revisions=tuple(self._revisions.values()),
-            )
-        )
+        return findings(self.snapshot())
 
     def close(self) -> None:
         """Nothing to let go of."""
@@ -89,6 +161,10 @@ class MemoryStore:
         if run is None or run.ended_at is not None:
             raise MisuseError(f"run {run_id} was never begun, or has ended")
         return run
+
+    def _known(self, run_id: str) -> None:
+        if run_id not in self._runs:
+            raise MisuseError(f"run {run_id} was never begun")
 
     def _entry(self, key: tuple[str, int]) -> Entry:
         intent, outcome = self._intents[key], self._outcomes.get(key)

@@ -19,11 +19,12 @@ def open_store(folder: Path, busy_s: float = BUSY_S) -> Store:
     Raises `StateError`, before anything is changed, when the state is damaged, locked for longer than `busy_s`
     seconds, made by a newer version, or cannot be written.
     """
-    from state.sqlite import SqliteStore  # noqa: PLC0415 - SQLAlchemy costs 0.25 s, and most commands do not need it
+    from state.sql import SqlStore  # noqa: PLC0415 - SQLAlchemy costs 0.25 s, and most commands do not need it
+    from state.sqlite import SqliteDatabase  # noqa: PLC0415 - as above
 
     file = folder / FILE
     _make(file)
-    return SqliteStore.open(file, busy_s)
+    return SqlStore(SqliteDatabase.open(file, busy_s))
 
 
 def read_store(folder: Path, busy_s: float = BUSY_S) -> Store | None:
@@ -39,9 +40,11 @@ def read_store(folder: Path, busy_s: float = BUSY_S) -> Store | None:
         return None
     except OSError as error:
         raise _unusable(file, error) from error
-    from state.sqlite import SqliteStore  # noqa: PLC0415 - as above
+    from state.sql import SqlStore  # noqa: PLC0415 - as above
+    from state.sqlite import SqliteDatabase  # noqa: PLC0415 - as above
 
-    return SqliteStore.read(file, busy_s)
+    database = SqliteDatabase.read(file, busy_s)
+    return SqlStore(database) if database else None
 
 
 def _make(file: Path) -> None:

@@ -2,11 +2,12 @@
 
 from typing import Protocol
 
-from state.records import Entry, Revision, Run
+from state.checks import Snapshot
+from state.records import Entry, Hold, Quarantine, Revision, Run
 
 
 class Store(Protocol):
-    """Runs, journal and revisions.
+    """Runs, journal, revisions, saved plans that were claimed, holds and quarantine.
 
     Each call is one transaction, on stable storage when it returns. Every call may raise `StateError`; breaking the
     rules written here raises its subclass `MisuseError` and records nothing.
@@ -41,6 +42,10 @@ class Store(Protocol):
         """The last `limit` runs in the order they were recorded, newest first."""
         ...
 
+    def run(self, run_id: str) -> Run | None:
+        """The run of that id, None when there is none."""
+        ...
+
     def entries(self, run_id: str) -> tuple[Entry, ...]:
         """The journal of one run, in sequence; empty for an unknown run."""
         ...
@@ -55,6 +60,48 @@ class Store(Protocol):
 
     def boots(self, gang: str, limit: int) -> tuple[float, ...]:
         """How long the last `limit` confirmed boots of `gang` took, in seconds, newest first."""
+        ...
+
+    def revisions(self, gang: str | None, limit: int) -> tuple[Revision, ...]:
+        """The last `limit` confirmed revisions of `gang`, or of all gangs, newest first."""
+        ...
+
+    def claim_plan(self, saved_id: str, run_id: str, at: float) -> str | None:
+        """Take a saved plan for a begun run: None when it is this run's now, else the run that has it since before."""
+        ...
+
+    def place_hold(self, hold: Hold) -> None:
+        """Record a hold. Its id is new."""
+        ...
+
+    def release_hold(self, hold_id: str, at: float) -> bool:
+        """End a hold at `at`; False when no hold of that id is active then."""
+        ...
+
+    def holds(self, now: float) -> tuple[Hold, ...]:
+        """The holds that are active at `now`, oldest first."""
+        ...
+
+    def quarantine(self, failed: Quarantine) -> None:
+        """Record a version of a gang that failed in a known run; the same version again replaces what was said."""
+        ...
+
+    def lift(self, gang: str, fingerprint: str | None) -> int:
+        """Forget the quarantine of a version of `gang`, or of all its versions; how many were lifted."""
+        ...
+
+    def quarantined(self) -> tuple[Quarantine, ...]:
+        """Every version in quarantine, the one that failed last at the end."""
+        ...
+
+    def snapshot(self) -> Snapshot:
+        """Everything that is recorded, of one moment."""
+        ...
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Record a whole snapshot, or nothing of it. Raises `StateError` when something is recorded already, or when
+        `snapshot` breaks a rule that every store keeps.
+        """
         ...
 
     def verify(self) -> tuple[str, ...]:

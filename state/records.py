@@ -4,6 +4,15 @@ Times are seconds since the epoch (UTC), given by the caller: nothing in this pa
 """
 
 from dataclasses import dataclass
+from typing import Literal
+
+UNSTORABLE = "\0"
+"""PostgreSQL keeps every character of a text but this one."""
+
+
+def storable(text: str) -> str:
+    """`text` as every store keeps it: what a program wrote may have zero bytes and halves of characters in it."""
+    return text.encode("utf-8", "replace").decode().replace(UNSTORABLE, "\N{REPLACEMENT CHARACTER}")
 
 
 @dataclass(frozen=True)
@@ -55,7 +64,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Revision:
-    """One applied and proved state of one gang. `boot_s`: seconds from the first start to the passed health gate."""
+    """One applied and proved state of one gang.
+
+    `boot_s`: seconds from the first start to the passed health gate. `spec`: the gang as it was applied, as JSON text;
+    empty where nobody wrote it down. `how`: "apply" or "rollback".
+    """
 
     gang: str
     number: int
@@ -63,3 +76,43 @@ class Revision:
     run_id: str
     confirmed_at: float
     boot_s: float
+    spec: str = ""
+    how: str = "apply"
+
+
+@dataclass(frozen=True)
+class Hold:
+    """A person's "hands off" of something named. `expires_at` None: until it is released."""
+
+    id: str
+    kind: Literal["lane", "cluster", "node"]
+    name: str
+    owner: str
+    reason: str
+    placed_at: float
+    expires_at: float | None
+    released_at: float | None = None
+
+    def is_active(self, now: float) -> bool:
+        """Whether it holds at `now`."""
+        return self.released_at is None and (self.expires_at is None or now < self.expires_at)
+
+
+@dataclass(frozen=True)
+class Quarantine:
+    """A version of a gang that failed, by its fingerprint, and why: automation does not try it again."""
+
+    gang: str
+    fingerprint: str
+    cause: str
+    run_id: str
+    at: float
+
+
+@dataclass(frozen=True)
+class PlanClaim:
+    """A saved plan, by its id, and the one run that may carry it out."""
+
+    saved_id: str
+    run_id: str
+    at: float

@@ -12,8 +12,8 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = 1
-"""Kept in `PRAGMA user_version`. A change of the tables raises it and brings a step from the version before."""
+VERSION = 2
+"""A change of the tables raises it, and brings a step from the version before in `state/migrations/versions`."""
 
 metadata = MetaData()
 
@@ -71,5 +71,42 @@ revisions = Table(
     Column("run_id", String, ForeignKey("runs.id"), nullable=False),
     Column("confirmed_at", Float, nullable=False),
     Column("boot_s", Float, nullable=False),
+    Column("spec", String, nullable=False, server_default=""),
+    Column("how", String, nullable=False, server_default="apply"),
     UniqueConstraint("gang", "number", "run_id"),
+)
+
+claims = Table(
+    "claims",
+    metadata,
+    Column("ordinal", Integer, primary_key=True),
+    Column("saved_id", String, nullable=False, unique=True),
+    Column("run_id", String, ForeignKey("runs.id"), nullable=False),
+    Column("at", Float, nullable=False),
+)
+
+holds = Table(
+    "holds",
+    metadata,
+    Column("ordinal", Integer, primary_key=True),
+    Column("id", String, nullable=False, unique=True),
+    Column("kind", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("owner", String, nullable=False),
+    Column("reason", String, nullable=False),
+    Column("placed_at", Float, nullable=False),
+    Column("expires_at", Float),
+    Column("released_at", Float),
+)
+
+quarantines = Table(
+    "quarantines",
+    metadata,
+    Column("ordinal", Integer, primary_key=True),
+    Column("gang", String, nullable=False),
+    Column("fingerprint", String, nullable=False),
+    Column("cause", String, nullable=False),
+    Column("run_id", String, ForeignKey("runs.id"), nullable=False),
+    Column("at", Float, nullable=False),
+    UniqueConstraint("gang", "fingerprint"),
 )

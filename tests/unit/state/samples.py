@@ -1,6 +1,6 @@
 """Records the state's tests are made of."""
 
-from state import Revision, Run, Store
+from state import Hold, Quarantine, Revision, Run, Store
 
 
 def a_run(name: str = "r1", at: float = 1_000.0) -> Run:
@@ -32,3 +32,31 @@ def intend(store: Store, run: str = "r1", step: str = "pair/tiny/boot/0", at: fl
         operation="op-1",
         at=at,
     )
+
+
+def a_hold(name: str = "h1", at: float = 1_000.0, until: float | None = 2_000.0) -> Hold:
+    return Hold(name, "lane", "tiny", "ops@box", "a demo for a customer", placed_at=at, expires_at=until)
+
+
+def a_quarantine(
+    fingerprint: str = "f1", run: str = "r1", gang: str = "pair/tiny", cause: str = "no answer"
+) -> Quarantine:
+    return Quarantine(gang, fingerprint, cause, run, at=3_000.0)
+
+
+def fill(store: Store) -> None:
+    """Something of everything."""
+    store.begin_run(a_run("r1"))
+    for result in ("applied", "failed"):
+        store.outcome("r1", intend(store, "r1"), result, "as it was told", 1_002.0)
+    store.confirm(a_revision(1))
+    store.claim_plan("plan-1", "r1", 1_003.0)
+    store.end_run("r1", 0, 1_004.0)
+    store.begin_run(a_run("r2", at=1_500.0))
+    intend(store, "r2")
+    store.confirm(a_revision(2, run="r2"))
+    store.place_hold(a_hold("h1"))
+    store.place_hold(a_hold("h2", until=None))
+    store.release_hold("h1", 1_200.0)
+    store.quarantine(a_quarantine("f1"))
+    store.quarantine(a_quarantine("f2", run="r2"))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from state import Entry, MemoryStore, MisuseError, Store, open_store
-from tests.unit.state.samples import a_revision, a_run, intend
+from state import Entry, MemoryStore, MisuseError, Outcome, Snapshot, StateError, Store, open_store
+from tests.unit.state.samples import a_hold, a_quarantine, a_revision, a_run, fill, intend
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -170,3 +170,131 @@ def test_no_revision_of_an_unknown_run(store: Store) -> None:
     with pytest.raises(MisuseError):
         store.confirm(a_revision(run="nobody"))
     assert store.boots("pair/tiny", 1) == ()
+
+
+def test_a_run_is_found_by_its_id(store: Store) -> None:
+    store.begin_run(a_run("r1"))
+    store.begin_run(a_run("r2"))
+    assert store.run("r1") == a_run("r1")
+    assert store.run("r3") is None
+
+
+def test_a_detail_with_bytes_that_no_text_has_is_kept_readable(store: Store) -> None:
+    store.begin_run(a_run())
+    store.outcome("r1", intend(store), "failed", "exit\0 \udcff é", 1_002.0)
+    assert store.entries("r1")[0].detail == "exit\N{REPLACEMENT CHARACTER} ? é"
+
+
+def test_revisions_come_newest_first_limited_and_of_one_gang_or_all(store: Store) -> None:
+    store.begin_run(a_run())
+    first, other = a_revision(1), replace(a_revision(1, gang="pair/other"), spec='{"a":1}', how="rollback")
+    second = a_revision(2)
+    for revision in (first, other, second):
+        store.confirm(revision)
+    assert store.revisions("pair/tiny", 9) == (second, first)
+    assert store.revisions(None, 2) == (second, other)
+    assert store.revisions("pair/none", 9) == ()
+
+
+def test_a_saved_plan_is_claimed_by_one_run_for_ever(store: Store) -> None:
+    for name in ("r1", "r2"):
+        store.begin_run(a_run(name))
+    assert store.claim_plan("plan-1", "r1", 1_001.0) is None
+    assert store.claim_plan("plan-1", "r1", 1_002.0) is None
+    assert store.claim_plan("plan-1", "r2", 1_003.0) == "r1"
+    assert store.claim_plan("plan-2", "r2", 1_003.0) is None
+
+
+def test_no_claim_of_an_unknown_run(store: Store) -> None:
+    store.begin_run(a_run())
+    for _ in range(2):
+        with pytest.raises(MisuseError):
+            store.claim_plan("plan-1", "nobody", 1_001.0)
+        store.claim_plan("plan-1", "r1", 1_001.0)
+    assert [claim.run_id for claim in store.snapshot().claims] == ["r1"]
+
+
+def test_holds_are_active_until_they_expire_or_are_released(store: Store) -> None:
+    ending, lasting = a_hold("h1", until=2_000.0), a_hold("h2", until=None)
+    store.place_hold(ending)
+    store.place_hold(lasting)
+    assert store.holds(1_999.9) == (ending, lasting)
+    assert store.holds(2_000.0) == (lasting,)
+    assert store.release_hold("h2", 1_500.0)
+    assert store.holds(1_600.0) == (ending,)
+
+
+def test_a_hold_is_released_once_and_only_while_it_holds(store: Store) -> None:
+    store.place_hold(a_hold("h1", until=2_000.0))
+    assert not store.release_hold("h9", 1_500.0)
+    assert not store.release_hold("h1", 2_000.0)
+    assert store.release_hold("h1", 1_500.0)
+    assert not store.release_hold("h1", 1_600.0)
+    assert [hold.released_at for hold in store.snapshot().holds] == [1_500.0]
+
+
+def test_a_hold_has_an_id_of_its_own(store: Store) -> None:
+    store.place_hold(a_hold("h1"))
+    with pytest.raises(MisuseError):
+        store.place_hold(a_hold("h1", until=None))
+    assert store.holds(1_500.0) == (a_hold("h1"),)
+
+
+def test_a_version_that_fails_again_replaces_what_was_said_of_it(store: Store) -> None:
+    store.begin_run(a_run())
+    for failed in (a_quarantine("f1"), a_quarantine("f2"), a_quarantine("f1", cause="out of memory")):
+        store.quarantine(failed)
+    assert store.quarantined() == (a_quarantine("f2"), a_quarantine("f1", cause="out of memory"))
+
+
+def test_quarantine_is_lifted_for_one_version_or_a_whole_gang(store: Store) -> None:
+    store.begin_run(a_run())
+    for failed in (a_quarantine("f1"), a_quarantine("f2"), a_quarantine("f3"), a_quarantine("f1", gang="pair/other")):
+        store.quarantine(failed)
+    assert store.lift("pair/tiny", "f1") == 1
+    assert store.lift("pair/tiny", "f1") == 0
+    assert store.lift("pair/tiny", None) == 2
+    assert store.quarantined() == (a_quarantine("f1", gang="pair/other"),)
+
+
+def test_no_quarantine_by_an_unknown_run(store: Store) -> None:
+    with pytest.raises(MisuseError):
+        store.quarantine(a_quarantine(run="nobody"))
+    assert store.quarantined() == ()
+
+
+def test_a_snapshot_restored_into_an_empty_store_is_all_there_was(store: Store) -> None:
+    model = MemoryStore()
+    fill(model)
+    assert model.verify() == ()
+    store.restore(model.snapshot())
+    assert store.snapshot() == model.snapshot()
+    assert store.runs(9) == model.runs(9)
+    assert store.open_entries() == model.open_entries()
+    assert intend(store, "r2") == 2
+    assert store.claim_plan("plan-1", "r2", 9_000.0) == "r1"
+
+
+def test_nothing_is_restored_over_something(store: Store) -> None:
+    model = MemoryStore()
+    fill(model)
+    store.place_hold(a_hold("own"))
+    with pytest.raises(StateError, match="empty one only") as caught:
+        store.restore(model.snapshot())
+    assert not isinstance(caught.value, MisuseError)
+    assert store.snapshot() == Snapshot(holds=(a_hold("own"),))
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        Snapshot(runs=(a_run(), a_run())),
+        Snapshot(outcomes=(Outcome("r1", 1, "applied", "", 1.0),)),
+        Snapshot(quarantines=(a_quarantine(),)),
+        Snapshot(holds=(a_hold(), a_hold())),
+    ],
+)
+def test_what_is_not_sound_is_not_restored(store: Store, broken: Snapshot) -> None:
+    with pytest.raises(StateError, match="is not sound"):
+        store.restore(broken)
+    assert store.snapshot() == Snapshot()

@@ -1,0 +1,33 @@
+"""What the store needs of a database: transactions with the errors of `state.errors`, whatever is behind them."""
+
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from sqlalchemy import Connection
+
+
+class Database(Protocol):
+    """One opened database whose tables are of this version. One writer at a time: transactions that write wait."""
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """A transaction that sees one moment. What the database cannot do is raised as `StateError`."""
+        ...
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """A transaction that nobody else writes beside, on stable storage when it has ended without an exception.
+
+        Raises `StateError`; `MisuseError` for what the tables refuse.
+        """
+        ...
+
+    def check_writable(self) -> None:
+        """Prove by a real write that there will be more. Raises `StateError`."""
+        ...
+
+    def damages(self) -> tuple[str, ...]:
+        """What is broken inside the database itself, a sentence each."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it."""
+        ...

@@ -1,0 +1,176 @@
+"""The store on a database. Importing this module loads SQLAlchemy."""
+
+from dataclasses import fields, replace
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Select, func, select
+
+from state import statements as sql
+from state.checks import Outcome, Snapshot, findings, require_restorable
+from state.database import Database
+from state.errors import MisuseError
+from state.records import Entry, Hold, PlanClaim, Quarantine, Revision, Run, storable
+
+T = TypeVar("T")
+
+KINDS: dict[str, type] = {
+    "runs": Run,
+    "intents": Entry,
+    "outcomes": Outcome,
+    "revisions": Revision,
+    "claims": PlanClaim,
+    "holds": Hold,
+    "quarantines": Quarantine,
+}
+"""What a row of each table is."""
+
+
+class SqlStore:
+    """The `Store` protocol on any `Database`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def check_writable(self) -> None:
+        """See `Store.check_writable`."""
+        self._database.check_writable()
+
+    def begin_run(self, run: Run) -> None:
+        """See `Store.begin_run`."""
+        with self._database.writing() as connection:
+            connection.execute(sql.INSERT["runs"], vars(run))
+
+    def intent(
+        self, run_id: str, step_id: str, gang: str, node: str | None, op: str, target: str, operation: str, at: float
+    ) -> int:
+        """See `Store.intent`."""
+        with self._database.writing() as connection:
+            sequence: int | None = connection.execute(sql.NEXT_SEQUENCE, {"of_run": run_id}).scalar()
+            if sequence is None:
+                raise _not_running(run_id)
+            entry = Entry(run_id, sequence, step_id, gang, node, op, target, operation, at)
+            connection.execute(sql.INSERT["intents"], vars(entry))
+        return sequence
+
+    def outcome(self, run_id: str, sequence: int, result: str, detail: str, at: float) -> None:
+        """See `Store.outcome`."""
+        outcome = Outcome(run_id, sequence, result, storable(detail), at)
+        with self._database.writing() as connection:
+            connection.execute(sql.INSERT["outcomes"], vars(outcome))
+
+    def end_run(self, run_id: str, exit_code: int, at: float) -> None:
+        """See `Store.end_run`."""
+        with self._database.writing() as connection:
+            values = {"of_run": run_id, "at_time": at, "with_code": exit_code}
+            if connection.execute(sql.END_RUN, values).rowcount == 0:
+                raise _not_running(run_id)
+
+    def runs(self, limit: int) -> tuple[Run, ...]:
+        """See `Store.runs`."""
+        return self._read(Run, sql.LAST_RUNS, limit=limit)
+
+    def run(self, run_id: str) -> Run | None:
+        """See `Store.run`."""
+        return next(iter(self._read(Run, sql.ONE_RUN, of_run=run_id)), None)
+
+    def entries(self, run_id: str) -> tuple[Entry, ...]:
+        """See `Store.entries`."""
+        return self._read(Entry, sql.ENTRIES, of_run=run_id)
+
+    def open_entries(self) -> tuple[Entry, ...]:
+        """See `Store.open_entries`."""
+        return self._read(Entry, sql.OPEN_ENTRIES)
+
+    def confirm(self, revision: Revision) -> None:
+        """See `Store.confirm`."""
+        same = {"of_gang": revision.gang, "of_number": revision.number, "of_run": revision.run_id}
+        with self._database.writing() as connection:
+            connection.execute(sql.FORGET_REVISION, same)
+            connection.execute(sql.INSERT["revisions"], vars(revision))
+
+    def boots(self, gang: str, limit: int) -> tuple[float, ...]:
+        """See `Store.boots`."""
+        return tuple(revision.boot_s for revision in self.revisions(gang, limit))
+
+    def revisions(self, gang: str | None, limit: int) -> tuple[Revision, ...]:
+        """See `Store.revisions`."""
+        if gang is None:
+            return self._read(Revision, sql.LAST_REVISIONS, limit=limit)
+        return self._read(Revision, sql.LAST_REVISIONS_OF, limit=limit, of_gang=gang)
+
+    def claim_plan(self, saved_id: str, run_id: str, at: float) -> str | None:
+        """See `Store.claim_plan`."""
+        with self._database.writing() as connection:
+            owner: str | None = connection.execute(sql.CLAIMED_BY, {"of_plan": saved_id}).scalar()
+            if owner is None:
+                connection.execute(sql.INSERT["claims"], vars(PlanClaim(saved_id, run_id, at)))
+            elif connection.execute(sql.ONE_RUN, {"of_run": run_id}).first() is None:
+                raise MisuseError(f"run {run_id} was never begun")
+        return None if owner == run_id else owner
+
+    def place_hold(self, hold: Hold) -> None:
+        """See `Store.place_hold`."""
+        kept = replace(hold, owner=storable(hold.owner), reason=storable(hold.reason))
+        with self._database.writing() as connection:
+            connection.execute(sql.INSERT["holds"], vars(kept))
+
+    def release_hold(self, hold_id: str, at: float) -> bool:
+        """See `Store.release_hold`."""
+        with self._database.writing() as connection:
+            return connection.execute(sql.RELEASE, {"of_hold": hold_id, "now": at}).rowcount > 0
+
+    def holds(self, now: float) -> tuple[Hold, ...]:
+        """See `Store.holds`."""
+        return self._read(Hold, sql.ACTIVE_HOLDS, now=now)
+
+    def quarantine(self, failed: Quarantine) -> None:
+        """See `Store.quarantine`."""
+        with self._database.writing() as connection:
+            connection.execute(sql.LIFT, {"of_gang": failed.gang, "of_fingerprint": failed.fingerprint})
+            connection.execute(sql.INSERT["quarantines"], vars(replace(failed, cause=storable(failed.cause))))
+
+    def lift(self, gang: str, fingerprint: str | None) -> int:
+        """See `Store.lift`."""
+        with self._database.writing() as connection:
+            if fingerprint is None:
+                return connection.execute(sql.LIFT_ALL, {"of_gang": gang}).rowcount
+            return connection.execute(sql.LIFT, {"of_gang": gang, "of_fingerprint": fingerprint}).rowcount
+
+    def quarantined(self) -> tuple[Quarantine, ...]:
+        """See `Store.quarantined`."""
+        return self._read(Quarantine, sql.ALL["quarantines"])
+
+    def snapshot(self) -> Snapshot:
+        """See `Store.snapshot`."""
+        with self._database.reading() as connection:
+            found: dict[str, Any] = {name: _records(connection, KINDS[name], query) for name, query in sql.ALL.items()}
+        return Snapshot(**found)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """See `Store.restore`."""
+        with self._database.writing() as connection:
+            counts = (connection.execute(select(func.count()).select_from(item)) for item in sql.TABLES.values())
+            require_restorable(snapshot, present=any(count.scalar_one() for count in counts))
+            for field in fields(snapshot):
+                if rows := [vars(item) for item in getattr(snapshot, field.name)]:
+                    connection.execute(sql.INSERT[field.name], rows)
+
+    def verify(self) -> tuple[str, ...]:
+        """See `Store.verify`."""
+        return self._database.damages() or findings(self.snapshot())
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        self._database.close()
+
+    def _read(self, kind: type[T], query: Select[Any], **asked: object) -> tuple[T, ...]:
+        with self._database.reading() as connection:
+            return _records(connection, kind, query, **asked)
+
+
+def _records(connection: Connection, kind: type[T], query: Select[Any], **asked: object) -> tuple[T, ...]:
+    return tuple(kind(**row) for row in connection.execute(query, asked).mappings())
+
+
+def _not_running(run_id: str) -> MisuseError:
+    return MisuseError(f"run {run_id} was never begun, or has ended")
