@@ -11,6 +11,7 @@ from reconciler.core.plan import Plan
 def intruders(plan: Plan, facts: NodeFacts) -> tuple[Container, ...]:
     """Running containers of this fleet on the node that the plan does not account for, by name."""
     known = {*plan.unchanged, *(gang.address for gang in plan.gangs), *(item.gang for item in plan.deferred)}
+    known |= {*plan.aside}
     found = (item for item in facts.containers if item.is_running and item.owner and item.owner.fleet == plan.fleet)
     return tuple(sorted((item for item in found if not _is_of(item, known)), key=lambda item: item.name))
 

@@ -154,7 +154,10 @@ class Outage:
 
 @dataclass(frozen=True)
 class Plan:
-    """The difference between what is wanted and what is there, as ordered steps with reasons."""
+    """The difference between what is wanted and what is there, as ordered steps with reasons.
+
+    `aside`: gangs that this is not about, when it is a part of a bigger plan; they may run beside its own.
+    """
 
     schema: str
     tool: str
@@ -175,6 +178,7 @@ class Plan:
     unchanged: tuple[str, ...]
     transfers: tuple[Transfer, ...] = ()
     withheld: tuple[Withheld, ...] = ()
+    aside: tuple[str, ...] = ()
     id: str = ""
 
     @property
@@ -222,6 +226,10 @@ def sealed(plan: Plan) -> Plan:
 
 def only_gangs(plan: Plan, wanted: Callable[[str], bool]) -> Plan:
     """The part of a plan that is about some gangs. The caller sees to it that no step needs one of another gang."""
+    gangs = {
+        *(item.gang for item in (*plan.steps, *plan.deferred, *plan.refusals)),
+        *(gang.address for gang in plan.gangs),
+    }
     return sealed(
         replace(
             plan,
@@ -234,6 +242,7 @@ def only_gangs(plan: Plan, wanted: Callable[[str], bool]) -> Plan:
             gangs=tuple(item for item in plan.gangs if wanted(item.address)),
             transfers=tuple(item for item in plan.transfers if wanted(item.gang)),
             withheld=tuple(item for item in plan.withheld if wanted(item.gang)),
+            aside=tuple(sorted({*plan.aside, *(gang for gang in gangs if gang and not wanted(gang))})),
         )
     )
 
