@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
@@ -56,26 +55,18 @@ def load(context: typer.Context, path: Path) -> "Fleet":
 
 
 def run(context: typer.Context, work: Coroutine[Any, Any, T]) -> T:
-    """Run asynchronous work to its end. SIGINT and SIGTERM end it cleanly, unless the work takes them itself."""
+    """Run asynchronous work to its end. A signal ends it cleanly, unless the work takes it by `stop_on_signals`."""
     import asyncio
+
+    from reconciler.cli.signals import taken
 
     wiring: Wiring = context.obj
-    try:
-        result: T = (wiring.run or asyncio.run)(_until_sigterm(work))
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        raise typer.Abort from None
+    with taken() as signals:
+        try:
+            result: T = (wiring.run or asyncio.run)(signals.carry(work))
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            raise typer.Abort from None
     return result
-
-
-async def _until_sigterm(work: Coroutine[Any, Any, T]) -> T:
-    """SIGTERM cancels the work as SIGINT does: sessions are closed and private folders removed."""
-    import asyncio
-
-    task = asyncio.current_task()
-    if task is not None:
-        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # as in stop_on_signals
-            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    return await work
 
 
 async def with_fleet(fleet: "Fleet", work: "Callable[[Fleet], Awaitable[T]]") -> T:
@@ -126,30 +117,10 @@ def warn(text: str) -> None:
 
 
 def stop_on_signals(say_so: str | None = "stopping: no new steps; once more to leave at once") -> "asyncio.Event":
-    """An event that the first SIGINT, SIGTERM or SIGHUP sets; another SIGINT or SIGTERM ends the process at once.
+    """An event that the first signal sets, for work that ends by itself when asked to. `say_so` is printed then."""
+    from reconciler.cli.signals import stop_on_first
 
-    A terminal that goes away sends SIGHUP, often more than once: that is never taken for "leave at once".
-    """
-    import asyncio
-
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def on_signal(number: signal.Signals) -> None:
-        if stop.is_set():
-            if number is not signal.SIGHUP:
-                os._exit(130)
-            return
-        stop.set()
-        if say_so:
-            warn(say_so)
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        try:
-            loop.add_signal_handler(number, on_signal, number)
-        except (NotImplementedError, RuntimeError, ValueError):
-            continue  # not the main thread, or a platform without: the caller's own handling stays
-    return stop
+    return stop_on_first(lambda: warn(say_so) if say_so else None)
 
 
 CHANGES = ("status", "--porcelain", "--", ".", ":(exclude).fleet")
