@@ -110,6 +110,10 @@ class Fleet:
         """The same fleet with these lanes placed nowhere; it shares the sessions with the nodes."""
         return Fleet(self.spec, self.desired.without(lanes), self.nodes, self._open_store)
 
+    def open_state(self) -> state.Store:
+        """What was recorded of the fleet, for reading and writing: to be closed. Raises `state.StateError`."""
+        return self._open_store(self.folder)
+
     async def observe(self, deadline_s: float = OBSERVE_S) -> Observed:
         """Read all nodes at once, with a deadline on each. An unreachable node is a fact, never an exception."""
         states = await observe_all(self.nodes, [node.name for node in self.desired.nodes], deadline_s)
