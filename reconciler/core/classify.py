@@ -9,9 +9,10 @@ from enum import StrEnum
 from functools import cached_property
 
 from reconciler.core.desired import Desired, Gang, RankSpec
-from reconciler.core.diff import FieldChange, changes
+from reconciler.core.diff import FieldChange, changes, secret_changes
 from reconciler.core.identity import is_proved
 from reconciler.core.observed import Container, NodeFacts, Observed, Unknown
+from reconciler.core.secret_marks import NO_MARKS, SecretMarks
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,15 @@ class Placed:
 
 @dataclass(frozen=True)
 class RankView:
-    """One rank and all containers that were ever made for it on its node, newest revision first."""
+    """One rank and all containers that were ever made for it on its node, newest revision first.
+
+    `secrets`: what they are now, by reference.
+    """
 
     rank: RankSpec
     facts: NodeFacts
     found: tuple[Container, ...]
+    secrets: SecretMarks = NO_MARKS
 
     @cached_property
     def fit(self) -> Container | None:
@@ -40,7 +45,13 @@ class RankView:
     def drift(self) -> tuple[FieldChange, ...]:
         """What differs between the rank's present container and the wanted one."""
         present = self.present
-        return () if present is None else changes(self.rank.container, present)
+        return () if present is None else changes(self.rank.container, present, self.secrets)
+
+    @cached_property
+    def new_secrets(self) -> tuple[FieldChange, ...]:
+        """The secrets that changed since the rank's present container was made."""
+        present = self.present
+        return () if present is None else secret_changes(self.rank.container, present, self.secrets)
 
     @property
     def present(self) -> Container | None:
@@ -55,7 +66,7 @@ class RankView:
     def _fits(self, container: Container) -> bool:
         owner = container.owner
         same = owner is not None and owner.fingerprint == self.rank.fingerprint
-        return same and not changes(self.rank.container, container)
+        return same and not changes(self.rank.container, container, self.secrets)
 
 
 @dataclass(frozen=True)
@@ -113,9 +124,14 @@ def _all_proved(view: GangView) -> bool:
     return _all_up(view) and all(is_proved(rank.fit.name) for rank in view.ranks if rank.fit)
 
 
-def _runs_other_fingerprint(view: GangView) -> bool:
+def runs_other_fingerprint(view: GangView) -> bool:
+    """Whether a container of the gang runs that was made from another spec."""
     wanted = {rank.rank.fingerprint for rank in view.ranks}
     return any(item.container.owner and item.container.owner.fingerprint not in wanted for item in view.holding)
+
+
+def _runs_with_other_secrets(view: GangView) -> bool:
+    return any(rank.new_secrets for rank in view.ranks if rank.present and rank.present.is_running)
 
 
 def _runs_drifted(view: GangView) -> bool:
@@ -141,8 +157,8 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         Situation.CHANGED,
-        lambda view: bool(view.holding) and _runs_other_fingerprint(view),
-        "it runs, but as something else than is wanted",
+        lambda view: bool(view.holding) and (runs_other_fingerprint(view) or _runs_with_other_secrets(view)),
+        "it runs, but as something else than is wanted, or with secrets that changed since",
     ),
     Rule(Situation.DRIFTED, _runs_drifted, "a running rank was changed by hand"),
     Rule(Situation.BROKEN, lambda view: bool(view.holding), "some ranks run and some do not: the gang boots again"),
@@ -203,4 +219,4 @@ def _rank_view(rank: RankSpec, found: tuple[Placed, ...], observed: Observed) ->
         if item.node == rank.node and item.container.owner and item.container.owner.rank == rank.index
     ]
     newest = sorted(mine, key=lambda item: (item.owner.revision if item.owner else 0, item.created_at), reverse=True)
-    return RankView(rank, facts, tuple(newest))
+    return RankView(rank, facts, tuple(newest), observed.secrets.marks)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from reconciler.core.desired import ContainerSpec, EnvValue, Mount, SecretRef
 from reconciler.core.observed import Container
+from reconciler.core.secret_marks import NO_MARKS, SecretMarks, by_env_key, differing
 
 
 @dataclass(frozen=True)
@@ -19,9 +20,17 @@ class FieldChange:
     after: str | None
 
 
-def changes(wanted: ContainerSpec, found: Container) -> tuple[FieldChange, ...]:
-    """What differs, in a fixed order; empty when the container is what is wanted."""
-    return tuple(_changes(wanted, found))
+def changes(wanted: ContainerSpec, found: Container, secrets: SecretMarks = NO_MARKS) -> tuple[FieldChange, ...]:
+    """What differs, in a fixed order; empty when the container is what is wanted. `secrets`: as they are now."""
+    return (*_changes(wanted, found), *secret_changes(wanted, found, secrets))
+
+
+def secret_changes(wanted: ContainerSpec, found: Container, secrets: SecretMarks) -> tuple[FieldChange, ...]:
+    """The secrets that have another value than the one the container was made with; each side is a mark."""
+    made = found.owner.secrets if found.owner else NO_MARKS
+    now = by_env_key(wanted, secrets)
+    keys = differing(wanted, made, dict(found.env), secrets)
+    return tuple(FieldChange(f"env.{key}", _mark_text(made.of(key)), _mark_text(now.of(key))) for key in keys)
 
 
 def _changes(wanted: ContainerSpec, found: Container) -> Iterator[FieldChange]:
@@ -96,6 +105,10 @@ def _env_text(value: EnvValue | None, *, is_secret: bool) -> str | None:
     if isinstance(value, SecretRef):
         return f"secret {value.secret}"
     return "a value, not shown" if is_secret and value is not None else value
+
+
+def _mark_text(mark: str | None) -> str:
+    return f"secret {(mark or '')[:8]}…"
 
 
 def _mounts(wanted: tuple[Mount, ...], found: tuple[Mount, ...]) -> Iterator[FieldChange]:

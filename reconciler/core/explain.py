@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from reconciler.core.classify import GangView, RankView, Rule, Situation
+from reconciler.core.classify import GangView, RankView, Rule, Situation, runs_other_fingerprint
 from reconciler.core.diff import FieldChange
 from reconciler.core.identity import is_proved
 from reconciler.core.observed import Container, Source, SourceUnknown
@@ -17,10 +17,16 @@ def boot_reason(view: GangView, rule: Rule) -> str:
     if rule.situation is Situation.BROKEN:
         return f"{'; '.join(_dead(view))}: the gang boots again"
     if rule.situation is Situation.CHANGED:
-        return f"the spec changed: {_names(found_fields(view)) or _unseen(view)}"
+        return _changed_reason(view)
     if rule.situation is Situation.DRIFTED:
         return f"changed by hand on the node: {_names(found_fields(view))}"
     return rule.sentence
+
+
+def _changed_reason(view: GangView) -> str:
+    if runs_other_fingerprint(view):
+        return f"the spec changed: {_names(found_fields(view)) or _unseen(view)}"
+    return f"a secret changed: {_names(_new_secrets(view))}"
 
 
 def _unseen(view: GangView) -> str:
@@ -71,6 +77,11 @@ def found_fields(view: GangView) -> tuple[FieldChange, ...]:
     """What differs, over all ranks; a change that is the same on several ranks is told once."""
     found = [change for rank in view.ranks for change in _live(rank)]
     return tuple(dict.fromkeys(found))
+
+
+def _new_secrets(view: GangView) -> tuple[FieldChange, ...]:
+    """Of the ranks that run."""
+    return tuple(change for rank in view.ranks if _live(rank) for change in rank.new_secrets)
 
 
 def _live(rank: RankView) -> tuple[FieldChange, ...]:

@@ -8,9 +8,10 @@ the name, by a suffix that `confirm` takes away.
 import json
 from collections.abc import Mapping
 
-from reconciler.core.canonical import canonical_json
+from reconciler.core.canonical import canonical_json, plain
 from reconciler.core.desired import Gang, RankSpec
 from reconciler.core.observed import Owner
+from reconciler.core.secret_marks import SecretMarks, marks_from
 
 PREFIX = "fleet."
 UNPROVED = ".unproved"
@@ -64,7 +65,19 @@ def labels(fleet: str, gang: Gang, rank: RankSpec, revision: int, operation: str
         PREFIX + "ports": ",".join(str(port) for port in rank.ports),
         PREFIX + "stop-grace": f"{rank.stop_grace_s:g}",
         PREFIX + "spec": canonical_json(rank.container),
+        PREFIX + "gang": recipe(gang),
     }
+
+
+def recipe(gang: Gang) -> str:
+    """The gang without its containers, and the fingerprint of each rank: what `recorded_gang` makes it of again."""
+    fields = {**plain(gang), "ranks": [{**plain(rank), "container": None} for rank in gang.ranks]}
+    return canonical_json({**fields, "fingerprints": [rank.fingerprint for rank in gang.ranks]})
+
+
+def secrets_label(marks: SecretMarks) -> dict[str, str]:
+    """The label that tells which secrets a container was made with; none without a mark."""
+    return {PREFIX + "secrets": marks.text()} if marks.marks else {}
 
 
 def owner_of(found: Mapping[str, str]) -> Owner | None:
@@ -84,6 +97,9 @@ def owner_of(found: Mapping[str, str]) -> Owner | None:
             ports=tuple(int(port) for port in found[PREFIX + "ports"].split(",") if port),
             stop_grace_s=_seconds(found[PREFIX + "stop-grace"]),
             declared_env=tuple(key for key, _ in _declared_env(found)),
+            secrets=marks_from(found.get(PREFIX + "secrets", "")),
+            container_text=found.get(PREFIX + "spec", ""),
+            recipe=found.get(PREFIX + "gang", ""),
         )
     except (KeyError, ValueError):
         return None

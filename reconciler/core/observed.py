@@ -11,6 +11,7 @@ from typing import Literal
 from reconciler.core.canonical import fingerprint
 from reconciler.core.desired import EnvValue, ImagePin, Mount
 from reconciler.core.lock import LockedImage
+from reconciler.core.secret_marks import NO_MARKS, NOTHING_SEEN, SecretMarks, SeenSecrets
 
 RUNNING_STATES = frozenset({"running", "paused", "restarting"})
 """States in which a container holds memory, GPUs and ports (or will again without anybody's doing)."""
@@ -43,7 +44,7 @@ class Unknown:
 
 @dataclass(frozen=True)
 class Owner:
-    """What the labels of a container of ours say."""
+    """What the labels of a container of ours say. `container_text`, `recipe`: see `core/previous.py`."""
 
     fleet: str
     lane: str
@@ -58,6 +59,9 @@ class Owner:
     ports: tuple[int, ...] = ()
     stop_grace_s: float = 30.0
     declared_env: tuple[str, ...] = ()
+    secrets: SecretMarks = NO_MARKS
+    container_text: str = ""
+    recipe: str = ""
 
     @property
     def gang(self) -> str:
@@ -241,10 +245,14 @@ Source = SourceImage | SourceMissing | SourceUnknown
 
 @dataclass(frozen=True)
 class Observed:
-    """The fleet as seen once. `sources` has an entry for each pinned image that some node lacks."""
+    """The fleet as seen once. `sources` has an entry for each pinned image that some node lacks.
+
+    `secrets`: what the controller can say of those that containers of ours were made with.
+    """
 
     nodes: Mapping[str, NodeFacts | Unknown]
     sources: Mapping[str, Source]
+    secrets: SeenSecrets = NOTHING_SEEN
 
     def facts(self, node: str) -> NodeFacts | None:
         """The node's facts, None when it is unknown or was never asked."""
