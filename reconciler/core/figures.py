@@ -9,3 +9,14 @@ def size(count: int) -> str:
             return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
         value /= 1024
     return f"{value:.1f} TiB"
+
+
+def duration(seconds: float) -> str:
+    """90.4 -> "1m30s", 2.345 -> "2.3s", 7200 -> "2h"."""
+    tenths = round(seconds, 1)
+    if tenths < 60:
+        return f"{tenths:g}s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = [f"{hours}h" if hours else "", f"{minutes}m" if minutes else "", f"{rest}s" if rest and not hours else ""]
+    return "".join(parts)

@@ -7,6 +7,7 @@ Transport (the connection was lost: the effect may have happened) is never mixed
 import re
 from enum import StrEnum
 
+from reconciler.core.leases import Holder
 from reconciler.core.observed import Unknown, UnknownKind
 
 _CONTAINER_ID = re.compile(r"(?<![\w.:-])([0-9a-f]{12})[0-9a-f]{52}(?![\w-])")
@@ -27,6 +28,8 @@ class ErrorKind(StrEnum):
     NO_SPACE = "no-space"  # the disk is full
     DENIED = "denied"  # no permission
     REFUSED = "refused"  # the remote side said no for another reason
+    HELD = "held"  # somebody else has the lease
+    LEASE_LOST = "lease-lost"  # the lease is not ours any more, or was not ours for a while
 
 
 TRANSPORT = frozenset({ErrorKind.LOST, ErrorKind.TIMEOUT})
@@ -63,3 +66,20 @@ class NodeUnknownError(NodeError):
     def as_unknown(self, node: str) -> Unknown:
         """The fact itself."""
         return self.fact
+
+
+class LeaseHeldError(NodeError):
+    """Somebody else has the lease of the node: nothing was changed there."""
+
+    def __init__(self, node: str, holder: Holder) -> None:
+        hint = f"wait for it with --wait; when that run is gone for good, `fleet lease break {node}`"
+        super().__init__(ErrorKind.HELD, f"{node} is leased by {holder.told}", hint)
+        self.node = node
+        self.holder = holder
+
+
+class LeaseLostError(NodeError):
+    """The lease is lost: what this run knew of the node may be outdated. Nothing was changed there."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(ErrorKind.LEASE_LOST, message, hint)

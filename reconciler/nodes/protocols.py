@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from reconciler.core.desired import ContainerSpec, ImagePin
+from reconciler.core.leases import Claim, Holder
 from reconciler.core.observed import Container, LocalImage, NodeFacts, Source
 from reconciler.core.transfer import Relay
 
@@ -127,6 +128,60 @@ class EngineAccess(Protocol):
         ...
 
 
+class Lease(Protocol):
+    """The exclusive right to change a node, had by one session. It keeps itself alive until it is released.
+
+    It ends by itself when its session does, and when nothing was heard of the controller for a while; the session is
+    ended first, so that nothing comes over it afterwards.
+    """
+
+    @property
+    def fence(self) -> int:
+        """The claim's number on the node, greater than that of every claim before it.
+
+        A claim that comes back finds it unchanged, unless another had the lease meanwhile or it was broken.
+        """
+        ...
+
+    @property
+    def boot_id(self) -> str:
+        """The node's boot id when it was taken."""
+        ...
+
+    async def check(self) -> None:
+        """Prove by a round trip that it is held right now. Raises `LeaseLostError`, or `NodeError` of transport."""
+        ...
+
+    async def release(self) -> None:
+        """Give it back; the node is free at once. Never raises; no effect when it is lost or released already.
+
+        Returns within seconds whatever hangs: what could not be given back lapses by itself.
+        """
+        ...
+
+
+class Leases(Protocol):
+    """The lease of a node: one for its Docker engine, whatever name, user or controller asks for it."""
+
+    async def take(self, claim: Claim) -> Lease:
+        """The lease. Raises `LeaseHeldError` when another claim has it.
+
+        Of the same claim, an earlier session is ended first: its connection was lost, and the node may not know yet.
+        """
+        ...
+
+    async def holder(self) -> Holder | None:
+        """Who has it now; None when nobody does. Changes nothing."""
+        ...
+
+    async def break_held(self) -> Holder | None:
+        """End the lease, whoever has it, and their session first; who had it. None, and no effect, when nobody does.
+
+        Raises `NodeError` DENIED when the holder does not end and may not be ended by this login.
+        """
+        ...
+
+
 class Node(Protocol):
     """An open session with one node."""
 
@@ -153,6 +208,11 @@ class Node(Protocol):
     @property
     def engines(self) -> EngineAccess:
         """Its engines."""
+        ...
+
+    @property
+    def leases(self) -> Leases:
+        """Its lease."""
         ...
 
     async def close(self) -> None:

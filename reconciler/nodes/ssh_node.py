@@ -8,6 +8,7 @@ from reconciler.nodes.docker_engine import DockerEngine
 from reconciler.nodes.docker_sdk import DockerSdk
 from reconciler.nodes.engine_access import SshEngines
 from reconciler.nodes.images import SshImages
+from reconciler.nodes.leases import SshLeases
 from reconciler.nodes.sockets import SocketPaths
 from reconciler.nodes.ssh import SshSession
 from reconciler.nodes.ssh_observer import SshObserver
@@ -33,6 +34,7 @@ class SshNode:
         self._containers = SshContainers(self._engine, self._sdk)
         self._images = SshImages(self._engine, self._sdk, distribution, connect)
         self._engines = SshEngines(session, sockets)
+        self._leases = SshLeases(session, self._engine)
 
     @property
     def name(self) -> str:
@@ -63,6 +65,11 @@ class SshNode:
     def engines(self) -> SshEngines:
         """Its engines."""
         return self._engines
+
+    @property
+    def leases(self) -> SshLeases:
+        """Its lease."""
+        return self._leases
 
     async def close(self) -> None:
         """End the session."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from reconciler.core.figures import size
+from reconciler.core.figures import duration, size
 
 __all__ = ["boot_time", "count", "dark_time", "duration", "one_line", "shortened", "size"]
 
@@ -17,17 +17,6 @@ def one_line(text: str) -> str:
 def shortened(text: str, limit: int) -> str:
     """At most `limit` characters."""
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
-
-
-def duration(seconds: float) -> str:
-    """90.4 -> "1m30s", 2.345 -> "2.3s", 7200 -> "2h"."""
-    tenths = round(seconds, 1)
-    if tenths < 60:
-        return f"{tenths:g}s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    parts = [f"{hours}h" if hours else "", f"{minutes}m" if minutes else "", f"{rest}s" if rest and not hours else ""]
-    return "".join(parts)
 
 
 def count(number: int, noun: str) -> str:

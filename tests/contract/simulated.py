@@ -6,6 +6,8 @@ from typing import Any
 from reconciler.core.observed import UnknownKind
 from reconciler.nodes.protocols import Fleet
 from reconciler.testing import SimImage, SimulatedFleet, run_simulated, sim_nodes
+from reconciler.testing.controllers import SimulatedController
+from reconciler.testing.fleet import FIRST
 from tests.contract.programs import behave
 from tests.contract.subject import MODELS, NOWHERE, Trouble
 
@@ -37,6 +39,24 @@ class SimulatedSubject:
             await self._fleet.close()
 
         run_simulated(main(), seed=11)
+
+    def play_rivals(self, check: Callable[[Fleet, Fleet], Coroutine[Any, Any, None]]) -> None:
+        async def main() -> None:
+            rival = self._fleet.second("rival")
+            await check(self._fleet, rival)
+            await rival.close()
+            await self._fleet.close()
+
+        run_simulated(main(), seed=11)
+
+    def silence(self, fleet: Fleet) -> None:
+        self._controller(fleet).is_cut = True
+
+    def unsilence(self, fleet: Fleet) -> None:
+        self._controller(fleet).is_cut = False
+
+    def _controller(self, fleet: Fleet) -> SimulatedController:
+        return fleet if isinstance(fleet, SimulatedController) else self._fleet.second(FIRST)
 
     def forget_images(self) -> None:
         for digest in (TINY.digest, ENGINE.digest):

@@ -75,6 +75,18 @@ class Subject(Protocol):
         """Run `check` with a new fleet, in a loop of its own, and close the fleet."""
         ...
 
+    def play_rivals(self, check: Callable[[Fleet, Fleet], Coroutine[Any, Any, None]]) -> None:
+        """Run `check` with the fleets of two controllers that share nothing but the nodes, and close them."""
+        ...
+
+    def silence(self, fleet: Fleet) -> None:
+        """Nothing that this controller sends comes through, and it does not notice."""
+        ...
+
+    def unsilence(self, fleet: Fleet) -> None:
+        """What it sends comes through again."""
+        ...
+
     def forget_images(self) -> None:
         """Take every image off the node."""
         ...
@@ -120,6 +132,18 @@ def fleet_scene(check: Callable[[Fleet, Subject], Awaitable[None]]) -> Callable[
             await check(fleet, subject)
 
         subject.play(play)
+
+    return named_after(check, test)
+
+
+def rivals_scene(check: Callable[[Fleet, Fleet, Subject], Awaitable[None]]) -> Callable[[Subject], None]:
+    """A test of two controllers."""
+
+    def test(subject: Subject) -> None:
+        async def play(ours: Fleet, theirs: Fleet) -> None:
+            await check(ours, theirs, subject)
+
+        subject.play_rivals(play)
 
     return named_after(check, test)
 
