@@ -31,8 +31,9 @@ from reconciler.testing.clock import (
     rfc3339,
     run_simulated,
 )
+from reconciler.testing.controllers import SimulatedController, SimulatedNode
 from reconciler.testing.faults import Call, Fault, Operation
-from reconciler.testing.fleet import ControllerKilled, SimulatedFleet, SimulatedNode
+from reconciler.testing.fleet import ControllerKilled, SimulatedFleet
 from reconciler.testing.history import Happening, Overlap, Span, overlaps, spans
 from reconciler.testing.images import SimImage
 from reconciler.testing.llamacpp import llamacpp_behaviour
@@ -61,6 +62,7 @@ __all__ = [
     "SimImage",
     "SimNode",
     "SimNodeConfig",
+    "SimulatedController",
     "SimulatedFleet",
     "SimulatedNode",
     "Span",

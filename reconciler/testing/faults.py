@@ -27,22 +27,33 @@ Operation = Literal[
     "http",
     "accepts",
     "describe",
+    "lease",
+    "lease-check",
+    "lease-release",
+    "lease-holder",
+    "lease-break",
 ]
 MUTATING = frozenset({"create", "start", "stop", "rename", "remove", "stage", "remove-image"})
 
-Mode = Literal["fail", "lose-reply", "hang", "action"]
+Mode = Literal["fail", "lose-reply", "hang", "delay", "action"]
 Action = Callable[["SimulatedFleet"], None]
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call through a door of a node. `ref`: the container, image or path it was about. Times in virtual seconds."""
+    """One call through a door of a node. `ref`: the container, image or path it was about. Times in virtual seconds.
+
+    `by`: the controller that made it. `fence`: the number of the lease that its session had when it took effect; None
+    when it had none, and in the log of calls, which is written before.
+    """
 
     at_s: float
     node: str
     operation: Operation
     ref: str
     mutating: bool
+    by: str = ""
+    fence: int | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +69,7 @@ class Fault:
     message: str = ""
     action: Action | None = field(default=None, compare=False)
     is_late: bool = False
+    delay_s: float = 0.0
 
     @classmethod
     def fail(
@@ -92,6 +104,23 @@ class Fault:
     ) -> "Fault":
         """The call has no effect and no answer: TIMEOUT at its deadline, for ever where it has none (stage, follow)."""
         return cls("hang", node, operation, nth, when, ErrorKind.TIMEOUT, "injected: no answer")
+
+    @classmethod
+    def delay(
+        cls,
+        node: str | None,
+        operation: Operation | None,
+        delay_s: float,
+        nth: int | None = 1,
+        when: Callable[[Call], bool] | None = None,
+        *,
+        after: bool = False,
+    ) -> "Fault":
+        """The call takes so many seconds longer on its way to the effect (or on its way back): others overtake it.
+
+        Longer than the call's deadline on the way there, it has no effect; on the way back it has.
+        """
+        return cls("delay", node, operation, nth, when, is_late=after, delay_s=delay_s)
 
     @classmethod
     def do(
@@ -131,6 +160,7 @@ class Faults:
     """The injected faults, and how often each has been met."""
 
     def __init__(self) -> None:
+        self.struck: list[tuple[Fault, Call]] = []
         self._pending: list[tuple[Fault, int]] = []
 
     def inject(self, *faults: Fault) -> None:
@@ -143,6 +173,8 @@ class Faults:
 
     def of(self, call: Call) -> tuple[Fault, ...]:
         """The faults that strike at this call. One of an n-th call strikes once."""
+        if not self._pending:
+            return ()
         due: list[Fault] = []
         pending: list[tuple[Fault, int]] = []
         for fault, count in self._pending:
@@ -152,4 +184,5 @@ class Faults:
             if fault.nth is None or met < fault.nth:
                 pending.append((fault, met))
         self._pending = pending
+        self.struck += [(fault, call) for fault in due]
         return tuple(due)

@@ -13,7 +13,10 @@ What = Literal["created", "started", "exited", "renamed", "removed", "image"]
 
 @dataclass(frozen=True)
 class Happening:
-    """A change of a node's containers or images. `name` as it was then; `at_s` in virtual seconds."""
+    """A change of a node's containers or images. `name` as it was then; `at_s` in virtual seconds.
+
+    `by`: the controller whose call did it; empty for a person, and for what happened by itself.
+    """
 
     at_s: float
     node: str
@@ -23,6 +26,7 @@ class Happening:
     owner: Owner | None = None
     gpus: int = 0
     detail: str = ""
+    by: str = ""
 
 
 @dataclass(frozen=True)

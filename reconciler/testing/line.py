@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Never, TypeVar
 
 from reconciler.core.observed import Unknown, UnknownKind
 from reconciler.nodes.errors import ErrorKind, NodeError, NodeUnknownError
-from reconciler.testing.faults import Fault, Operation
+from reconciler.testing.faults import MUTATING, Call, Fault, Operation
 from reconciler.testing.node import SimNode
 from reconciler.testing.world import World
 
 if TYPE_CHECKING:
+    from reconciler.testing.controllers import SimulatedController
     from reconciler.testing.fleet import SimulatedFleet
 
 T = TypeVar("T")
@@ -33,20 +34,35 @@ TICK_S = 1.0
 TRAVEL_S = (0.001, 0.015)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Line:
     """A session. `epoch`: the node's at the time of connecting; a later one means the session is gone."""
 
-    fleet: "SimulatedFleet"
+    controller: "SimulatedController"
     node: SimNode
     world: World
     epoch: int
     dice: random.Random
+    is_closed: bool = False
+
+    @property
+    def fleet(self) -> "SimulatedFleet":
+        """The fleet its node is of."""
+        return self.controller.fleet
 
     @property
     def is_lost(self) -> bool:
         """Whether the session has ended."""
-        return not self.node.is_on or self.node.session_epoch != self.epoch
+        return self.is_closed or not self.node.is_on or self.node.session_epoch != self.epoch
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing comes through."""
+        return not self.node.is_linked or self.controller.is_cut
+
+    def close(self) -> None:
+        """End the session."""
+        self.is_closed = True
 
     async def ask(
         self, operation: Operation, ref: str, effect: Callable[[], T], deadline_s: float | None = CALL_S
@@ -54,7 +70,11 @@ class Line:
         """A call of the Docker engine whose effect takes no time."""
 
         async def at_once() -> T:
-            return effect()
+            self.world.actor = self.controller.name
+            try:
+                return effect()
+            finally:
+                self.world.actor = ""
 
         return await self.call(operation, ref, at_once, deadline_s)
 
@@ -68,10 +88,11 @@ class Line:
         needs_docker: bool = True,
     ) -> T:
         """Any call: there, effect, back. Raises `NodeError`."""
-        faults = self.fleet.begin(self.node.name, operation, ref)
+        faults = self.controller.begin(self.node.name, operation, ref)
         try:
             async with asyncio.timeout(deadline_s):
                 await self._there(faults, needs_docker=needs_docker)
+                self._tell(operation, ref)
                 result = await effect()
                 await self._back(faults)
                 return result
@@ -79,12 +100,22 @@ class Line:
             text = f"{self.node.name} did not answer {operation} {ref} within {deadline_s:g} s"
             raise NodeError(ErrorKind.TIMEOUT, text) from None
 
+    def _tell(self, operation: Operation, ref: str) -> None:
+        """The effect is about to happen."""
+        is_mutating, fence = operation in MUTATING, self.node.leases.fence_of(self)
+        self.fleet.on_effect(
+            Call(self.world.now_s, self.node.name, operation, ref, is_mutating, self.controller.name, fence)
+        )
+
     async def _there(self, faults: tuple[Fault, ...], *, needs_docker: bool) -> None:
         await self.travel()
         await self.reach()
         for fault in faults:
             if fault.mode == "action" and not fault.is_late:
                 self.fleet.act(fault)
+                await self.reach()
+            if fault.mode == "delay" and not fault.is_late:
+                await self.sleep(fault.delay_s)
                 await self.reach()
             if fault.mode == "fail":
                 raise NodeError(fault.kind, fault.message)
@@ -97,6 +128,8 @@ class Line:
         for fault in faults:
             if fault.mode == "action" and fault.is_late:
                 self.fleet.act(fault)
+            if fault.mode == "delay" and fault.is_late:
+                await self.sleep(fault.delay_s)
         await self.travel()
         await self.reach()
         for fault in faults:
@@ -116,9 +149,9 @@ class Line:
         """Wait while the link is silent. Raises `NodeError` LOST when the session is gone."""
         since_s = self.world.now_s
         self._require_session()
-        while not self.node.is_linked:
+        while self.is_silent:
             if self.world.now_s - since_s >= KEEPALIVE_S:
-                self.node.drop_sessions()
+                self.close()
                 raise NodeError(ErrorKind.LOST, f"{self.node.name} has been silent for {KEEPALIVE_S:g} s")
             await self.tick()
             self._require_session()

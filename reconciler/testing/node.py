@@ -10,6 +10,7 @@ from reconciler.testing.behaviours import GIB, Behaviour, Listens
 from reconciler.testing.clock import rfc3339
 from reconciler.testing.history import Happening
 from reconciler.testing.images import SimImage, Store, sha256
+from reconciler.testing.leases import LeaseBook
 from reconciler.testing.runtime import KILLED, Runtime
 from reconciler.testing.store import SimStore
 from reconciler.testing.world import World
@@ -66,6 +67,7 @@ class SimNode:
         self._seed = seed
         self._boots = 1
         self._known = images
+        self.leases = LeaseBook(self, world)
         self.store = SimStore(config.store, config.platform, images, lambda: rfc3339(world.now_s))
         for digest in config.images:
             self.load_image(digest)
@@ -116,6 +118,12 @@ class SimNode:
         self._world.sync()
         self.has_docker = True
 
+    def restart_docker(self, down_s: float = 5.0, *, crash: bool = False) -> None:
+        """The daemon ends, and is back after `down_s` seconds unless the node has lost its power meanwhile."""
+        self.stop_docker(crash=crash)
+        boots = self._boots
+        self._world.after(down_s, lambda: self.start_docker() if self.is_on and self._boots == boots else None)
+
     def deny(self, kind: UnknownKind, reason: str = "", hint: str = "") -> None:
         """No session can be had any more, for this reason (a changed host key, a refused login)."""
         self._world.sync()
@@ -136,6 +144,23 @@ class SimNode:
         """End a container's process."""
         self._world.sync()
         self.runtime.end(self.runtime.require(ref), code, oom=oom)
+
+    def start_container(self, ref: str) -> None:
+        """`docker start` by a person."""
+        self._world.sync()
+        self.runtime.start(ref)
+
+    def stop_container(self, ref: str) -> None:
+        """`docker stop` by a person; it has ended when this returns."""
+        self._world.sync()
+        found = self.runtime.require(ref)
+        self.runtime.end(found, found.behaviour.stop_code)
+
+    def delete_container(self, ref: str) -> None:
+        """`docker rm -f` by a person."""
+        self._world.sync()
+        self.runtime.end(self.runtime.require(ref), KILLED)
+        self.runtime.remove(ref)
 
     def add_foreign(self, name: str, ports: tuple[int, ...] = (), gpus: int = 0, memory_bytes: int = 0) -> str:
         """A running container that is not ours; its id."""
@@ -162,7 +187,7 @@ class SimNode:
         """Have an image, by whatever way. Not `attached`: without the digest it is known by (save and load)."""
         self._world.sync()
         made = self.store.load(digest, usable=usable, attached=attached)
-        self._world.history.append(Happening(self._world.now_s, self.name, "image", self._known[digest].reference))
+        self._world.record(Happening(self._world.now_s, self.name, "image", self._known[digest].reference))
         return made
 
     def remove_image(self, digest: str) -> None:

@@ -209,7 +209,7 @@ class Runtime:
     def _record(self, what: What, found: SimContainer, detail: str = "") -> None:
         owner = identity.owner_of(found.labels)
         now_s, gpus = self._world.now_s, found.spec.gpus
-        self._world.history.append(Happening(now_s, self._node, what, found.name, found.id, owner, gpus, detail))
+        self._world.record(Happening(now_s, self._node, what, found.name, found.id, owner, gpus, detail))
 
 
 def _env(spec: ContainerSpec, image: SimImage, secrets: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
