@@ -123,7 +123,7 @@ class Withheld:
     """A gang whose steps stay in the plan and are not carried out now, why, and what a person can do."""
 
     gang: str
-    kind: Literal["hold", "quarantine"]
+    kind: Literal["hold", "quarantine", "stale"]
     why: str
     hint: str = ""
 

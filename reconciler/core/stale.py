@@ -8,10 +8,9 @@ port of the lane make nothing stale.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from reconciler.core.groups import groups
 from reconciler.core.identity import proved_name, unproved_name
 from reconciler.core.observed import RUNNING_STATES, Container, NodeFacts, Observed, Unknown
-from reconciler.core.plan import Op, Plan, Step, only_gangs
+from reconciler.core.plan import Op, Plan, Step
 
 
 @dataclass(frozen=True)
@@ -47,6 +46,11 @@ class Stale:
     field: str
     then: str
     now: str
+
+    @property
+    def told(self) -> str:
+        """ "container fleet-lane-r0-v1 state: running -> exited"."""
+        return f"{self.field}: {self.then} -> {self.now}"
 
 
 def sight(plan: Plan, observed: Observed) -> tuple[NodeSeen, ...]:
@@ -85,13 +89,6 @@ def stale_steps(plan: Plan, saw: Iterable[NodeSeen], observed: Observed) -> tupl
         if step.node is not None
         for change in _changes(plan, step, then.get(step.node), observed.nodes.get(step.node))
     )
-
-
-def still_valid(plan: Plan, stale: Iterable[Stale]) -> Plan:
-    """The groups of the plan in which no step is stale."""
-    gone = {item.gang for item in stale}
-    kept = {gang for group in groups(plan) if not group.gangs & gone for gang in group.gangs}
-    return only_gangs(plan, lambda gang: gang in kept)
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,19 @@
-"""What of a plan is not carried out now: what a person holds, and what failed before and is not tried again.
+"""What of a plan is not carried out now: what is stale, what a person holds, what failed and is not tried again.
 
 Always whole groups (`core/groups.py`). The steps stay in the plan: what is recorded changes no plan, it only keeps some
 of it from being done. Times are texts here, made by who reads a clock.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from reconciler.core.groups import Group, groups
 from reconciler.core.plan import Op, Plan, Withheld, only_gangs
+from reconciler.core.stale import Stale
 
 HoldKind = Literal["lane", "cluster", "node"]
+ALONG = "its steps and those of "
 
 
 @dataclass(frozen=True)
@@ -46,41 +48,69 @@ class Failed:
     at: str
 
 
-def withhold(plan: Plan, holds: Iterable[Held], quarantined: Iterable[Failed], *, retry: bool = False) -> Plan:
+def withhold(
+    plan: Plan,
+    holds: Iterable[Held],
+    quarantined: Iterable[Failed],
+    *,
+    retry: bool = False,
+    stale: Iterable[Stale] = (),
+) -> Plan:
     """The plan with what of it is withheld. With `retry`, what failed before is tried again."""
-    holds = tuple(holds)
-    failed = {} if retry else {(item.gang, item.fingerprint): item for item in quarantined}
-    return replace(
-        plan, withheld=tuple(item for group in groups(plan) for item in _withheld(plan, group, holds, failed))
-    )
+    failed = () if retry else quarantined
+    causes = _Causes(plan, tuple(holds), {(item.gang, item.fingerprint): item for item in failed}, tuple(stale))
+    return replace(plan, withheld=tuple(item for group in groups(plan) for item in causes.of_group(group)))
 
 
 def going(plan: Plan) -> Plan:
-    """The part of a plan that is to be carried out now."""
+    """The part of a plan that is to be carried out now; it still says what is withheld."""
     away = {item.gang for item in plan.withheld}
-    return only_gangs(plan, lambda gang: gang not in away) if away else plan
+    return replace(only_gangs(plan, lambda gang: gang not in away), withheld=plan.withheld) if away else plan
 
 
-def _withheld(
-    plan: Plan, group: Group, holds: tuple[Held, ...], failed: dict[tuple[str, str], Failed]
-) -> Iterator[Withheld]:
-    """Each gang of the group for its own cause, and where it has none, for that of the first that has."""
-    gangs = sorted(group.gangs)
-    own = {gang: cause for gang in gangs if (cause := _cause(plan, gang, holds, failed))}
-    if own:
-        first = own[min(own)]
-        others = replace(first, why=f"its steps and those of {first.gang} need each other; {first.why}")
-        yield from (own.get(gang) or replace(others, gang=gang) for gang in gangs)
+def withheld_summary(plan: Plan) -> str:
+    """What was withheld, for the end of an apply: each cause once, then what to do."""
+    causes = {item.why: item for item in plan.withheld if not item.why.startswith(ALONG)}
+    told = [f"withheld: {item.gang}: {item.why}" for item in causes.values()]
+    return "\n".join([*told, *dict.fromkeys(item.hint for item in causes.values())])
 
 
-def _cause(plan: Plan, gang: str, holds: tuple[Held, ...], failed: dict[tuple[str, str], Failed]) -> Withheld | None:
-    nodes = {step.node for step in plan.steps if step.gang == gang and step.node}
-    hold = next((item for item in holds if item.is_on(gang, nodes)), None)
-    if hold is not None:
-        return Withheld(gang, "hold", str(hold), f"`fleet release {hold.id}` ends the hold")
-    boots = any(step.op is Op.START and step.gang == gang for step in plan.steps)
-    known = failed.get((gang, plan.gang(gang).fingerprint)) if boots else None
-    if known is None:
-        return None
-    why = f"this version failed at {known.at} (run {known.run_id}): {known.cause}"
-    return Withheld(gang, "quarantine", why, "change the spec, or try it again with `fleet apply --retry`")
+@dataclass(frozen=True)
+class _Causes:
+    """Everything for which a gang of the plan may be withheld."""
+
+    plan: Plan
+    holds: tuple[Held, ...]
+    failed: Mapping[tuple[str, str], Failed]
+    stale: tuple[Stale, ...]
+
+    def of_group(self, group: Group) -> Iterator[Withheld]:
+        """Each gang of the group for its own cause, and where it has none, for that of the first that has."""
+        gangs = sorted(group.gangs)
+        own = {gang: cause for gang in gangs if (cause := self._of(gang))}
+        if own:
+            first = own[min(own)]
+            others = replace(first, why=f"{ALONG}{first.gang} need each other; {first.why}")
+            yield from (own.get(gang) or replace(others, gang=gang) for gang in gangs)
+
+    def _of(self, gang: str) -> Withheld | None:
+        return self._stale(gang) or self._held(gang) or self._quarantined(gang)
+
+    def _stale(self, gang: str) -> Withheld | None:
+        found = next((item for item in self.stale if item.gang == gang), None)
+        hint = "`fleet plan` shows what is to be done now"
+        return Withheld(gang, "stale", f"stale on {found.node}: {found.told}", hint) if found else None
+
+    def _held(self, gang: str) -> Withheld | None:
+        nodes = {step.node for step in self.plan.steps if step.gang == gang and step.node}
+        found = next((item for item in self.holds if item.is_on(gang, nodes)), None)
+        return Withheld(gang, "hold", str(found), f"`fleet release {found.id}` ends the hold") if found else None
+
+    def _quarantined(self, gang: str) -> Withheld | None:
+        if not any(step.op is Op.START and step.gang == gang for step in self.plan.steps):
+            return None
+        found = self.failed.get((gang, self.plan.gang(gang).fingerprint))
+        if found is None:
+            return None
+        why = f"this version failed at {found.at} (run {found.run_id}): {found.cause}"
+        return Withheld(gang, "quarantine", why, "change the spec, or try it again with `fleet apply --retry`")

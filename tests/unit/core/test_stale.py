@@ -9,7 +9,8 @@ from hypothesis import given
 from reconciler.core.desired import Gang
 from reconciler.core.observed import Listener, NodeFacts, Observed
 from reconciler.core.plan import Op, Plan
-from reconciler.core.stale import Stale, sight, stale_steps, still_valid
+from reconciler.core.stale import Stale, sight, stale_steps
+from reconciler.core.withhold import going, withhold
 from tests.unit.core.build import (
     GIB,
     container,
@@ -210,6 +211,10 @@ def test_a_gpu_of_a_foreign_container_is_nothing_to_a_lane_without_one() -> None
     assert () == stale_steps(made, sight(made, then), observed(facts("n1", foreign(gpus=1))))
 
 
+def valid(made: Plan, found: tuple[Stale, ...]) -> Plan:
+    return going(withhold(made, [], [], stale=found))
+
+
 def gangs_of(made: Plan) -> set[str]:
     return {step.gang for step in made.steps}
 
@@ -219,7 +224,7 @@ def gangs_of(made: Plan) -> set[str]:
 )
 def test_what_is_still_valid_are_the_groups_without_any_stale_step(node: str, left: set[str]) -> None:
     found = stale_steps(MADE, SAW, on(node, lambda facts: replace(facts, boot_id="next")))
-    rest = still_valid(MADE, found)
+    rest = valid(MADE, found)
     assert left == gangs_of(rest)
     assert left == {change.gang for change in rest.changes}
     assert () == stale_steps(rest, SAW, on(node, lambda facts: replace(facts, boot_id="next")))
@@ -241,7 +246,7 @@ def test_a_reboot_of_any_node_leaves_exactly_the_groups_that_do_not_touch_it(wor
             now = Observed({**world.observed.nodes, name: replace(state, boot_id="next")}, world.observed.sources)
             found = stale_steps(made, sight(made, world.observed), now)
             assert {step.id for step in made.steps if step.node == name} == {item.step for item in found}
-            rest = still_valid(made, found)
+            rest = valid(made, found)
             assert name not in {step.node for step in rest.steps}
 
 

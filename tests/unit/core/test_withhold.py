@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from reconciler.core.groups import groups
 from reconciler.core.observed import Observed
 from reconciler.core.plan import Plan, Withheld, sealed
-from reconciler.core.withhold import Failed, Held, HoldKind, going, withhold
+from reconciler.core.stale import Stale
+from reconciler.core.withhold import Failed, Held, HoldKind, going, withheld_summary, withhold
 from tests.unit.core.build import desired, gang, observed, plan, world
 from tests.unit.core.test_properties import many, planned
 from tests.unit.core.worlds import NODES, World, worlds
@@ -118,6 +119,19 @@ def test_what_is_withheld_changes_neither_the_steps_nor_the_id_of_a_plan() -> No
     assert (MADE.id, MADE.steps) == (made.id, made.steps)
     assert MADE.id == sealed(made).id
     assert MADE == withhold(made, [], [])
+
+
+def test_what_is_stale_is_withheld_before_all_else() -> None:
+    stale = Stale("c/solo/boot/n3/start", "c/solo", "n3", "boot id (n3 was rebooted)", "one", "two")
+    made = withhold(MADE, [hold("lane", "solo")], [], stale=[stale])
+    why = "stale on n3: boot id (n3 was rebooted): one -> two"
+    assert (Withheld("c/solo", "stale", why, "`fleet plan` shows what is to be done now"),) == made.withheld
+
+
+def test_the_summary_tells_each_cause_once() -> None:
+    made = withhold(MADE, [hold("lane", "quad")], [])
+    expected = "withheld: all/quad: lane quad is held by ops@laptop: a demo runs\n`fleet release 1f00` ends the hold"
+    assert expected == withheld_summary(made) == withheld_summary(going(made))
 
 
 def test_a_plan_of_which_nothing_is_withheld_goes_on_as_it_is() -> None:
