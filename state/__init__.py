@@ -5,6 +5,7 @@ History and estimates only. The nodes carry the truth, so deleting the state cha
 
 from state.checks import Outcome, Snapshot, findings
 from state.errors import MisuseError, StateError
+from state.location import Location, Postgres, locate
 from state.memory import MemoryStore
 from state.opening import open_store, read_store
 from state.protocol import Store
@@ -13,10 +14,12 @@ from state.records import Entry, Hold, PlanClaim, Quarantine, Revision, Run
 __all__ = [
     "Entry",
     "Hold",
+    "Location",
     "MemoryStore",
     "MisuseError",
     "Outcome",
     "PlanClaim",
+    "Postgres",
     "Quarantine",
     "Revision",
     "Run",
@@ -24,6 +27,7 @@ __all__ = [
     "StateError",
     "Store",
     "findings",
+    "locate",
     "open_store",
     "read_store",
 ]

@@ -20,6 +20,10 @@ class Database(Protocol):
         """
         ...
 
+    def noting(self) -> AbstractContextManager[Connection]:
+        """As `writing`, but a power cut may undo it until the next `writing` has ended. The end of this process not."""
+        ...
+
     def check_writable(self) -> None:
         """Prove by a real write that there will be more. Raises `StateError`."""
         ...

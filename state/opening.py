@@ -3,9 +3,14 @@
 import errno
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from state.errors import StateError, start_anew
+from state.location import Location, Postgres
 from state.protocol import Store
+
+if TYPE_CHECKING:
+    from state.database import Database
 
 FILE = "state.db"
 FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
@@ -13,37 +18,51 @@ BUSY_S = 10.0
 """How long a call waits for another process that writes, in seconds."""
 
 
-def open_store(folder: Path, busy_s: float = BUSY_S) -> Store:
-    """The state in `folder`, made when absent (folder 0700, file 0600), and proved to be writable.
+def open_store(location: Location, busy_s: float = BUSY_S) -> Store:
+    """The state at `location`, made when absent (folder 0700, file 0600; tables) and proved to be writable.
 
-    Raises `StateError`, before anything is changed, when the state is damaged, locked for longer than `busy_s`
-    seconds, made by a newer version, or cannot be written.
+    One of an earlier version is brought to this one; of a file, a copy is kept beside it. Raises `StateError`, before
+    anything is changed, when the state is damaged, locked for longer than `busy_s` seconds, made by a newer version,
+    or cannot be reached or written.
     """
     from state.sql import SqlStore  # noqa: PLC0415 - SQLAlchemy costs 0.25 s, and most commands do not need it
+
+    if isinstance(location, Postgres):
+        from state.postgres import PostgresDatabase  # noqa: PLC0415 - as above
+
+        return SqlStore(PostgresDatabase.open(location, busy_s))
     from state.sqlite import SqliteDatabase  # noqa: PLC0415 - as above
 
-    file = folder / FILE
+    file = location / FILE
     _make(file)
     return SqlStore(SqliteDatabase.open(file, busy_s))
 
 
-def read_store(folder: Path, busy_s: float = BUSY_S) -> Store | None:
-    """The state in `folder` for reading only, None when there is none. Creates and changes nothing.
+def read_store(location: Location, busy_s: float = BUSY_S) -> Store | None:
+    """The state at `location` for reading only, None when there is none. Creates and changes nothing.
 
     Raises `StateError` when the state is damaged, unreadable or made by a newer version. Every call that would write
     raises it too.
     """
-    file = folder / FILE
+    if isinstance(location, Postgres):
+        from state.postgres import PostgresDatabase  # noqa: PLC0415 - as above
+
+        return _store(PostgresDatabase.read(location, busy_s))
+    file = location / FILE
     try:
         file.open("rb").close()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise _unusable(file, error) from error
-    from state.sql import SqlStore  # noqa: PLC0415 - as above
     from state.sqlite import SqliteDatabase  # noqa: PLC0415 - as above
 
-    database = SqliteDatabase.read(file, busy_s)
+    return _store(SqliteDatabase.read(file, busy_s))
+
+
+def _store(database: "Database | None") -> Store | None:
+    from state.sql import SqlStore  # noqa: PLC0415 - as above
+
     return SqlStore(database) if database else None
 
 

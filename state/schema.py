@@ -7,6 +7,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Integer,
     MetaData,
+    PrimaryKeyConstraint,
     String,
     Table,
     UniqueConstraint,
@@ -16,6 +17,20 @@ VERSION = 2
 """A change of the tables raises it, and brings a step from the version before in `state/migrations/versions`."""
 
 metadata = MetaData()
+
+stamped = Table(
+    "alembic_version",
+    MetaData(),
+    Column("version_num", String(32)),
+    PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
+"""Alembic's own table, with the revision that the tables have."""
+
+
+def revision_of(version: int) -> str:
+    """Alembic's name of a version."""
+    return f"{version:04}"
+
 
 runs = Table(
     "runs",

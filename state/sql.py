@@ -55,7 +55,7 @@ class SqlStore:
     def outcome(self, run_id: str, sequence: int, result: str, detail: str, at: float) -> None:
         """See `Store.outcome`."""
         outcome = Outcome(run_id, sequence, result, storable(detail), at)
-        with self._database.writing() as connection:
+        with self._database.noting() as connection:
             connection.execute(sql.INSERT["outcomes"], vars(outcome))
 
     def end_run(self, run_id: str, exit_code: int, at: float) -> None:

@@ -8,16 +8,18 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine
 
 from state.errors import StateError
+from state.schema import VERSION
 from state.sqlite_file import (
     FREE,
     FULL,
-    IMMEDIATE,
+    SYNC,
     check,
     damages,
     prepare,
     reading_engine,
     touch,
     translated,
+    upgraded_copy,
     writable_engine,
 )
 
@@ -31,7 +33,8 @@ class SqliteDatabase:
     def __init__(self, file: Path, engine: Engine) -> None:
         self._file = file
         self._engine = engine
-        self._writer = engine.execution_options(**{IMMEDIATE: True})
+        self._writer = engine.execution_options(**{SYNC: "FULL"})
+        self._noter = engine.execution_options(**{SYNC: "NORMAL"})
 
     @classmethod
     def open(cls, file: Path, busy_s: float) -> "SqliteDatabase":
@@ -51,6 +54,9 @@ class SqliteDatabase:
         database = cls(file, reading_engine(file, busy_s))
         with database.reading() as connection:
             version = check(connection, file)
+        if 0 < version < VERSION:
+            with translated(file):
+                return cls(file, upgraded_copy(file, busy_s))
         return database if version else None
 
     @contextmanager
@@ -63,6 +69,12 @@ class SqliteDatabase:
     def writing(self) -> Iterator[Connection]:
         """See `Database.writing`."""
         with translated(self._file), self._writer.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def noting(self) -> Iterator[Connection]:
+        """See `Database.noting`."""
+        with translated(self._file), self._noter.begin() as connection:
             yield connection
 
     def check_writable(self) -> None:

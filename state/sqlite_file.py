@@ -1,24 +1,31 @@
 """One SQLite file: how it is opened, which version it has, and what its failures mean.
 
-Write-ahead log with full synchronisation: a commit is on stable storage when it returns, and readers never wait. The
+Write-ahead log: readers never wait, and a commit is on stable storage when it returns, where that is asked for. The
 file has to be on a local disk; the log does not work over NFS.
 """
 
+import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import cast
 from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect
 from sqlalchemy.exc import DBAPIError, IntegrityError
-from sqlalchemy.pool import ConnectionPoolEntry, NullPool
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool, StaticPool
 
 from state.errors import MisuseError, StateError, start_anew
+from state.migrating import stamp, upgrade
 from state.schema import VERSION, metadata
 
-IMMEDIATE = "fleet_immediate"
-"""Execution option of an engine whose transactions take the write lock at their beginning."""
+SYNC = "fleet_sync"
+"""Execution option of an engine whose transactions write, and take the lock for it at their beginning.
+
+FULL: on stable storage when they end. NORMAL: safe from the end of this process at once, from a power cut together with
+the next one that is FULL.
+"""
 
 BROKEN = "is damaged, or not a state of this tool"
 LOCKED = "is locked by another process that writes"
@@ -67,17 +74,33 @@ def reading_engine(file: Path, busy_s: float) -> Engine:
     return _with_own_transactions(create_engine("sqlite://", creator=connect, poolclass=NullPool))
 
 
+def upgraded_copy(file: Path, busy_s: float) -> Engine:
+    """An engine on a copy in memory, brought to the present version: an old file is read without changing it."""
+    memory = sqlite3.connect(":memory:", check_same_thread=False)
+    original = reading_engine(file, busy_s).raw_connection()
+    cast("sqlite3.Connection", original.driver_connection).backup(memory)
+    original.close()
+    engine = _with_own_transactions(create_engine("sqlite://", creator=lambda: memory, poolclass=StaticPool))
+    with engine.begin() as connection:
+        upgrade(connection, check(connection, file))
+        touch(connection)
+    with engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA query_only = ON")
+    return engine
+
+
 def _with_own_transactions(engine: Engine) -> Engine:
     """Python's driver begins transactions late and only before writes; here they begin when they are said to."""
 
     def on_connect(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
         connection.isolation_level = None
-        connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
 
     def on_begin(connection: Connection) -> None:
-        immediate = connection.get_execution_options().get(IMMEDIATE, False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+        sync = connection.get_execution_options().get(SYNC)
+        if sync is not None:
+            connection.exec_driver_sql(f"PRAGMA synchronous = {sync}")
+        connection.exec_driver_sql("BEGIN" if sync is None else "BEGIN IMMEDIATE")
 
     event.listen(engine, "connect", on_connect)
     event.listen(engine, "begin", on_begin)
@@ -85,19 +108,40 @@ def _with_own_transactions(engine: Engine) -> Engine:
 
 
 def prepare(writer: Engine, file: Path) -> None:
-    """Check `file`, give it its tables when it is new, and turn its log on."""
+    """Check `file`, give it its tables when it is new or their present shape when it is old, and turn its log on.
+
+    All under the lock of a writer, and in one transaction: of two processes that come at once one finds it done, and
+    after a kill everything is as it was.
+    """
     with translated(file):
         with writer.begin() as connection:
-            if check(connection, file) == 0:
+            version = check(connection, file)
+            if version == 0:
                 metadata.create_all(connection)
-                touch(connection)
+                stamp(connection, VERSION)
+            elif version < VERSION:
+                keep_copy(file, version)
+                upgrade(connection, version)
+            touch(connection)
         raw = writer.raw_connection()
         raw.cursor().execute("PRAGMA journal_mode = WAL")
         raw.close()
 
 
+def keep_copy(file: Path, version: int) -> Path:
+    """A copy of the file as it is before it gets another shape, beside it. Kept until a person deletes it."""
+    names = (file.with_name(f"{file.name}.v{version}{suffix}") for suffix in ("", *(f".{n}" for n in range(2, 100))))
+    copy = next(name for name in names if not name.exists())
+    draft = file.with_name(f"{copy.name}.{os.getpid()}")
+    os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600))
+    with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(draft)) as target:
+        source.backup(target)
+    draft.replace(copy)
+    return copy
+
+
 def check(connection: Connection, file: Path) -> int:
-    """The version of the tables: `VERSION`, or 0 for an empty file. Raises `StateError` for anything else."""
+    """The version of the tables: at most `VERSION`, 0 for an empty file. Raises `StateError` for anything else."""
     version = int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
     if version > VERSION:
         text = f"the state {file} has version {version}; this version of the tool knows {VERSION}"

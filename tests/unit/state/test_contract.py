@@ -10,9 +10,13 @@ from state import Entry, MemoryStore, MisuseError, Outcome, Snapshot, StateError
 from tests.unit.state.samples import a_hold, a_quarantine, a_revision, a_run, fill, intend
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    made: Store = MemoryStore() if request.param == "memory" else open_store(tmp_path / ".fleet")
+    made: Store = MemoryStore()
+    if request.param == "sqlite":
+        made = open_store(tmp_path / ".fleet")
+    elif request.param == "postgres":
+        made = open_store(request.getfixturevalue("postgres"))
     yield made
     made.close()
 

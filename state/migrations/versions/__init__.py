@@ -1,0 +1,1 @@
+"""The steps, oldest first. What was released is never edited."""
