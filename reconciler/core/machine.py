@@ -4,16 +4,18 @@ Status of a step (the table `MOVES` is the whole of it)::
 
     pending -> running -> applied | noop | stale | failed | unreachable
     pending -> skipped
+    applied -> rolled_back
 
 A step runs when everything it requires is applied or noop. When a step ends badly, whatever requires it is skipped;
-other gangs go on. When the boot or the gate of a gang ends badly, its abort steps run as soon as no start of it is
-under way (a stop that overtakes a start would find nothing to stop): no half-started gang is left.
+other gangs go on. When a group (`Rollback.gangs`) fails between cut and confirm, nothing of it begins any more, what
+only waits is called off (`overtaken`), and as soon as nothing of it is under way (a stop that overtakes a start would
+find nothing to stop) the steps of its rollback run. When all of these are done, the group is as it was before.
 """
 
 from collections.abc import Iterable
 from enum import StrEnum
 
-from reconciler.core.plan import Op, Phase, Plan, Step
+from reconciler.core.plan import Op, Phase, Plan, Rollback, Step
 
 
 class Status(StrEnum):
@@ -27,6 +29,7 @@ class Status(StrEnum):
     FAILED = "failed"
     UNREACHABLE = "unreachable"
     SKIPPED = "skipped"
+    ROLLED_BACK = "rolled_back"
 
 
 GOOD = frozenset({Status.APPLIED, Status.NOOP})
@@ -35,10 +38,16 @@ BAD = frozenset({Status.STALE, Status.FAILED, Status.UNREACHABLE})
 MOVES: dict[Status, frozenset[Status]] = {
     Status.PENDING: frozenset({Status.RUNNING, Status.SKIPPED}),
     Status.RUNNING: GOOD | BAD | {Status.SKIPPED},
+    Status.APPLIED: frozenset({Status.ROLLED_BACK}),
 }
 
-ABORTING_PHASES = frozenset({Phase.BOOT, Phase.VERIFY})
-"""Phases in which a bad end leaves ranks running that nobody has proved."""
+ENDED = frozenset(Status) - {Status.PENDING, Status.RUNNING}
+
+TURNING_PHASES = frozenset({Phase.CUT, Phase.BOOT, Phase.VERIFY, Phase.CONFIRM})
+"""From cut to confirm: phases in which a bad end turns the whole group back."""
+
+WAITS = frozenset({Op.ROOM, Op.READY, Op.VERIFY})
+"""Steps that only wait: they can be called off at any moment, and leave nothing."""
 
 
 class IllegalMove(RuntimeError):  # noqa: N818 - a fault of ours, named after what happened
@@ -50,16 +59,15 @@ class Machine:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self._steps = {step.id: step for step in (*plan.steps, *plan.aborts)}
+        ways_back = [step for way in plan.rollbacks for step in way.steps]
+        self._steps = {step.id: step for step in (*plan.steps, *ways_back)}
         self.status: dict[str, Status] = dict.fromkeys((step.id for step in plan.steps), Status.PENDING)
-        self._aborts: dict[str, list[Step]] = {}
-        for step in plan.aborts:
-            self._aborts.setdefault(step.gang, []).append(step)
+        self._group_of = {gang: way for way in plan.rollbacks for gang in way.gangs}
+        self._turning: dict[tuple[str, ...], Rollback] = {}
         self._dependants: dict[str, list[str]] = {}
-        for step in plan.steps:
+        for step in self._steps.values():
             for needed in step.requires:
                 self._dependants.setdefault(needed, []).append(step.id)
-        self._aborting: set[str] = set()
         self.is_interrupted = False
 
     def begin(self) -> tuple[Step, ...]:
@@ -75,7 +83,32 @@ class Machine:
         elif status is Status.SKIPPED:
             self._skip_dependants(step_id)
         ready = self._ready(self._dependants.get(step_id, ())) if status in GOOD else ()
-        return ready + self._undo(step.gang)
+        return ready + self._turned(step)
+
+    @property
+    def overtaken(self) -> tuple[Step, ...]:
+        """Waits under way of groups that turn back: to be called off, and told as skipped."""
+        turning = [gang for way in self._turning.values() for gang in way.gangs]
+        return tuple(
+            step
+            for step in self.waiting_for
+            if step.op in WAITS and step.gang in turning and step.phase is not Phase.ROLLBACK
+        )
+
+    def group(self, gang: str) -> tuple[str, ...]:
+        """The gangs that succeed or fail together with this one, itself included."""
+        way = self._group_of.get(gang)
+        return (gang,) if way is None else way.gangs
+
+    def way_back(self, gang: str) -> tuple[Step, ...]:
+        """The steps of the rollback that this gang was part of; empty when none has begun."""
+        way = self._group_of.get(gang)
+        return tuple(step for step in way.steps if step.id in self.status) if way is not None else ()
+
+    def is_back(self, gang: str) -> bool:
+        """Whether the gang failed, and all of its group is as it was before."""
+        steps = self.way_back(gang)
+        return bool(steps) and all(self.status[step.id] in GOOD for step in steps)
 
     def interrupt(self) -> None:
         """No new steps from now on; those that wait are skipped."""
@@ -87,7 +120,7 @@ class Machine:
     @property
     def is_done(self) -> bool:
         """Whether every step has ended."""
-        return not any(status in MOVES for status in self.status.values())
+        return all(status in ENDED for status in self.status.values())
 
     @property
     def waiting_for(self) -> tuple[Step, ...]:
@@ -111,22 +144,41 @@ class Machine:
 
     def _after_bad(self, step: Step) -> None:
         self._skip_dependants(step.id)
-        if step.phase not in ABORTING_PHASES:
+        way = self._group_of.get(step.gang)
+        if way is None or step.phase not in TURNING_PHASES:
             return
-        self._aborting.add(step.gang)
+        self._turning.setdefault(way.gangs, way)
         for other in self.plan.steps:
-            if other.gang == step.gang and other.phase in ABORTING_PHASES and self.status[other.id] is Status.PENDING:
+            if other.gang in way.gangs and self.status[other.id] is Status.PENDING:
                 self._move(other.id, Status.SKIPPED)
-                self._skip_dependants(other.id)
 
-    def _undo(self, gang: str) -> tuple[Step, ...]:
-        """The abort steps of a gang that failed, once, when none of its starts is under way."""
-        starting = any(step.op is Op.START and step.gang == gang for step in self.waiting_for)
-        if gang not in self._aborting or starting or self.is_interrupted:
+    def _turned(self, step: Step) -> tuple[Step, ...]:
+        """What a group that turns back does next: begin its rollback, once nothing of it is under way; or be back."""
+        way = self._group_of.get(step.gang)
+        if way is None or way.gangs not in self._turning or any(item.gang in way.gangs for item in self.waiting_for):
             return ()
-        aborts = self._aborts.pop(gang, [])
-        self.status.update(dict.fromkeys((abort.id for abort in aborts), Status.RUNNING))
-        return tuple(aborts)
+        if self.way_back(step.gang):
+            self._mark_back(way)
+            return ()
+        if self.is_interrupted or not self._has_effect(way):
+            return ()
+        self.status.update(dict.fromkeys((item.id for item in way.steps), Status.PENDING))
+        return self._ready([item.id for item in way.steps])
+
+    def _has_effect(self, way: Rollback) -> bool:
+        """Whether anything was changed from the cut on, or may have been."""
+        changed = {Status.APPLIED, Status.FAILED, Status.UNREACHABLE}
+        return any(
+            step.gang in way.gangs and step.phase in TURNING_PHASES and self.status[step.id] in changed
+            for step in self.plan.steps
+        )
+
+    def _mark_back(self, way: Rollback) -> None:
+        if not self.is_back(way.gangs[0]):
+            return
+        for step in self.plan.steps:
+            if step.gang in way.gangs and step.phase in TURNING_PHASES and self.status[step.id] is Status.APPLIED:
+                self._move(step.id, Status.ROLLED_BACK)
 
     def _skip_dependants(self, step_id: str) -> None:
         for key in self._dependants.get(step_id, ()):

@@ -12,6 +12,7 @@ def intruders(plan: Plan, facts: NodeFacts) -> tuple[Container, ...]:
     """Running containers of this fleet on the node that the plan does not account for, by name."""
     known = {*plan.unchanged, *(gang.address for gang in plan.gangs), *(item.gang for item in plan.deferred)}
     known |= {*plan.aside}
+    known |= {gang.address for way in plan.rollbacks for gang in way.returns}
     found = (item for item in facts.containers if item.is_running and item.owner and item.owner.fleet == plan.fleet)
     return tuple(sorted((item for item in found if not _is_of(item, known)), key=lambda item: item.name))
 

@@ -1,7 +1,5 @@
 """The one table from what happened to an exit code."""
 
-from collections.abc import Iterable
-
 from reconciler.core.exits import Exit
 from reconciler.core.machine import BAD, GOOD, Machine, Status
 from reconciler.core.plan import Phase, Plan, Step
@@ -26,12 +24,12 @@ def apply_exit(machine: Machine) -> Exit:
     """The exit code of an apply that ran to its end or was interrupted."""
     if machine.is_interrupted:
         return Exit.INTERRUPTED
-    bad = [step for step in machine.with_status(*BAD) if step.phase is not Phase.ABORT]
+    bad = [step for step in machine.with_status(*BAD) if step.phase is not Phase.ROLLBACK]
     if not bad:
         return Exit.UNREACHABLE if machine.plan.unknown else Exit.OK
-    if _anything_cut(machine, bad):
+    if not all(is_as_before(machine, step) for step in bad):
         return Exit.NEEDS_A_PERSON
-    if all(machine.status[step.id] is Status.STALE for step in bad):
+    if all(machine.status[step.id] is Status.STALE and not machine.way_back(step.gang) for step in bad):
         return Exit.REFUSED
     return Exit.UNCHANGED
 
@@ -42,10 +40,11 @@ def cut_short_exit(machine: Machine) -> Exit:
     return Exit.NEEDS_A_PERSON if any(step.phase in AFTER_CUT for step in begun) else Exit.UNCHANGED
 
 
-def _anything_cut(machine: Machine, bad: Iterable[Step]) -> bool:
-    """Whether a gang that failed had gone beyond staging: what served before may not serve now."""
-    if any(step.phase in {Phase.BOOT, Phase.VERIFY, Phase.CONFIRM, Phase.RETIRE} for step in bad):
+def is_as_before(machine: Machine, bad: Step) -> bool:
+    """Whether the fleet serves what it served before this step ended badly: nothing was cut, or all of it is back."""
+    if machine.is_back(bad.gang):
         return True
-    failed = {step.gang for step in bad}
-    failed |= {step.gang for step in machine.with_status(Status.SKIPPED)}
-    return any(step.phase in AFTER_CUT and step.gang in failed for step in machine.with_status(*GOOD))
+    if bad.phase is Phase.RETIRE or machine.way_back(bad.gang):
+        return False
+    cut = machine.with_status(Status.APPLIED, Status.FAILED, Status.UNREACHABLE)
+    return not any(step.phase in AFTER_CUT and step.gang in machine.group(bad.gang) for step in cut)

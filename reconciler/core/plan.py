@@ -19,7 +19,7 @@ SCHEMA = "fleet.plan/1"
 
 
 class Phase(StrEnum):
-    """The phases of replacing a gang, in this order; `abort` holds what undoes a boot that failed."""
+    """The phases of replacing a gang, in this order; `rollback` holds the way back when it fails after the cut."""
 
     STAGE = "stage"
     CUT = "cut"
@@ -27,7 +27,7 @@ class Phase(StrEnum):
     VERIFY = "verify"
     CONFIRM = "confirm"
     RETIRE = "retire"
-    ABORT = "abort"
+    ROLLBACK = "rollback"
 
 
 class Op(StrEnum):
@@ -153,6 +153,19 @@ class Outage:
 
 
 @dataclass(frozen=True)
+class Rollback:
+    """The way back of gangs that succeed or fail together (`gangs`: their addresses, and those of what makes room).
+
+    `steps` stop what was booted and start what ran before; `returns` are the lanes that come back, as their own labels
+    tell of them: the ones made by an earlier release tell nothing and are started without being proved.
+    """
+
+    gangs: tuple[str, ...]
+    steps: tuple[Step, ...]
+    returns: tuple[Gang, ...] = ()
+
+
+@dataclass(frozen=True)
 class Plan:
     """The difference between what is wanted and what is there, as ordered steps with reasons.
 
@@ -171,7 +184,7 @@ class Plan:
     outages: tuple[Outage, ...]
     changes: tuple[Change, ...]
     steps: tuple[Step, ...]
-    aborts: tuple[Step, ...]
+    rollbacks: tuple[Rollback, ...]
     gangs: tuple[Gang, ...]
     platforms: tuple[tuple[str, str], ...]
     foreign: tuple[Foreign, ...]
@@ -203,6 +216,11 @@ class Plan:
                 return gang
         raise KeyError(address)
 
+    def gang_of(self, step: Step) -> Gang | None:
+        """The gang that a step is about: what ran before in a rollback, or else the wanted one; None when not known."""
+        ways_back = (item.returns for item in self.rollbacks) if is_return(step) else (self.gangs,)
+        return next((gang for gangs in ways_back for gang in gangs if gang.address == step.gang), None)
+
 
 @dataclass(frozen=True)
 class PlanOptions:
@@ -213,6 +231,11 @@ class PlanOptions:
     allow_empty: bool = False
 
 
+def is_return(step: Step) -> bool:
+    """Whether the step brings back what ran before (as opposed to undoing what was booted)."""
+    return step.phase is Phase.ROLLBACK and step.op is not Op.STOP
+
+
 def sealed(plan: Plan) -> Plan:
     """The plan with its id: a digest of what it saw and would do, so equal plans have equal ids.
 
@@ -220,16 +243,15 @@ def sealed(plan: Plan) -> Plan:
     wanders, and the steps say what would be done) and what is withheld: that is recorded, and what is recorded changes
     no plan.
     """
-    bare = replace(plan, id="", gangs=(), platforms=(), transfers=(), withheld=())
+    ways_back = tuple(replace(item, returns=()) for item in plan.rollbacks)
+    bare = replace(plan, id="", gangs=(), platforms=(), transfers=(), withheld=(), rollbacks=ways_back)
     return replace(plan, id=fingerprint(bare)[:12])
 
 
 def only_gangs(plan: Plan, wanted: Callable[[str], bool]) -> Plan:
     """The part of a plan that is about some gangs. The caller sees to it that no step needs one of another gang."""
-    gangs = {
-        *(item.gang for item in (*plan.steps, *plan.deferred, *plan.refusals)),
-        *(gang.address for gang in plan.gangs),
-    }
+    gangs = {item.gang for item in plan.steps} | {item.gang for item in plan.deferred}
+    gangs |= {item.gang for item in plan.refusals} | {gang.address for gang in plan.gangs}
     return sealed(
         replace(
             plan,
@@ -238,7 +260,7 @@ def only_gangs(plan: Plan, wanted: Callable[[str], bool]) -> Plan:
             outages=tuple(item for item in plan.outages if wanted(item.gang)),
             changes=tuple(item for item in plan.changes if wanted(item.gang)),
             steps=tuple(item for item in plan.steps if wanted(item.gang)),
-            aborts=tuple(item for item in plan.aborts if wanted(item.gang)),
+            rollbacks=tuple(item for item in plan.rollbacks if any(wanted(gang) for gang in item.gangs)),
             gangs=tuple(item for item in plan.gangs if wanted(item.address)),
             transfers=tuple(item for item in plan.transfers if wanted(item.gang)),
             withheld=tuple(item for item in plan.withheld if wanted(item.gang)),

@@ -14,7 +14,8 @@ from reconciler.core.classify import GangView, Placed, Situation, by_gang, class
 from reconciler.core.desired import Desired, Gang
 from reconciler.core.explain import boot_reason
 from reconciler.core.observed import Observed
-from reconciler.core.plan import Deferred, Phase, Plan, PlanOptions, Refusal, Step, sealed
+from reconciler.core.plan import Deferred, Phase, Plan, PlanOptions, Refusal, Rollback, Step, sealed
+from reconciler.core.rollback import rollback_of
 from reconciler.core.staging import Staging
 from reconciler.core.steps import (
     Builder,
@@ -26,7 +27,7 @@ from reconciler.core.steps import (
     remove_steps,
     stop_steps,
 )
-from reconciler.core.units import Candidate, Ties, Unit, tie
+from reconciler.core.units import Candidate, Ties, Unit, bonds, tie
 
 __all__ = ["PlanOptions", "make_plan"]
 
@@ -49,7 +50,7 @@ def make_plan(desired: Desired, observed: Observed, options: PlanOptions | None 
             outages=outages(ties),
             changes=changes(ties, survey.unchanged, observed.sources),
             steps=_in_order((*steps.loose, *(step for gang in steps.gangs for step in gang.all()))),
-            aborts=tuple(step for gang in steps.gangs for step in gang.abort),
+            rollbacks=steps.rollbacks,
             gangs=_gangs(ties),
             foreign=remarks.foreign(desired, observed),
             unchanged=survey.unchanged,
@@ -125,10 +126,11 @@ def _unwanted(desired: Desired, address: str, placed: tuple[Placed, ...]) -> Uni
 
 @dataclass(frozen=True)
 class Layout:
-    """Steps by gang, and those that belong to no gang that boots."""
+    """Steps by gang, those that belong to no gang that boots, and the way back of each group."""
 
     gangs: tuple[GangSteps, ...]
     loose: tuple[Step, ...]
+    rollbacks: tuple[Rollback, ...]
 
 
 def _moving(ties: Ties) -> list[Candidate]:
@@ -136,21 +138,40 @@ def _moving(ties: Ties) -> list[Candidate]:
 
 
 def _lay_out(ties: Ties, staging: Staging) -> Layout:
-    """Stage every gang that goes on; stop units behind the stages of all that replace them; then boot and retire."""
+    """Stage every gang that goes on; stop units behind the stages of their whole bond; then boot, confirm and retire.
+
+    Of a bond (`units.bonds`) nothing is stopped before all is staged, and nothing is confirmed before all is proved.
+    """
     moving = _moving(ties)
+    units = [unit for unit in ties.units if unit.address not in ties.held]
+    bond_of = bonds(ties, moving, units)
     builders = _builders(moving, staging)
     stages = {item.address: builders[item.address].stage() if item.boots else () for item in moving}
-    units = [unit for unit in ties.units if unit.address not in ties.held]
-    stops = {unit.address: _stops(ties, unit, stages) for unit in units}
-    gangs = {item.address: _gang_steps(ties, item, builders[item.address], stages, stops) for item in moving}
+    stops = {unit.address: _stops(ties, unit, _of_bond(bond_of[unit.address], stages)) for unit in units}
+    proving = {item.address: _gang_steps(ties, item, builders[item.address], stages, stops) for item in moving}
+    verifies = {address: steps.verify for address, steps in proving.items()}
+    gangs = {address: steps.confirmed_after(_of_bond(bond_of[address], verifies)) for address, steps in proving.items()}
+    confirms = {address: steps.confirm for address, steps in gangs.items()}
     loose = [step for found in stops.values() for step in found]
     for unit in units:
-        confirms = [
-            step for item in ties.replacements(unit) if item.address in gangs for step in gangs[item.address].confirm
-        ]
         if may_be_removed(ties, unit):
-            loose += remove_steps(unit, room_reason(ties, unit), (*stops[unit.address], *confirms))
-    return Layout(tuple(gangs.values()), tuple(loose))
+            after = (*stops[unit.address], *_of_bond(bond_of[unit.address], confirms))
+            loose += remove_steps(unit, room_reason(ties, unit), after)
+    ways_back = [_way_back(bond, moving, units, gangs) for bond in sorted(set(bond_of.values()), key=min)]
+    return Layout(tuple(gangs.values()), tuple(loose), tuple(way for way in ways_back if way is not None))
+
+
+def _of_bond(bond: frozenset[str], steps: dict[str, tuple[Step, ...]]) -> tuple[Step, ...]:
+    return tuple(step for address in sorted(bond) for step in steps.get(address, ()))
+
+
+def _way_back(
+    bond: frozenset[str], moving: list[Candidate], units: list[Unit], gangs: dict[str, GangSteps]
+) -> Rollback | None:
+    """None for what only stops: there is nothing to go back from."""
+    candidates = [item for item in moving if item.address in bond]
+    undo = tuple(step for item in candidates for step in gangs[item.address].undo)
+    return rollback_of(candidates, [unit for unit in units if unit.address in bond], undo) if candidates else None
 
 
 def _builders(moving: Iterable[Candidate], staging: Staging) -> dict[str, Builder]:
@@ -164,8 +185,7 @@ def _builders(moving: Iterable[Candidate], staging: Staging) -> dict[str, Builde
     return builders
 
 
-def _stops(ties: Ties, unit: Unit, stages: dict[str, tuple[Step, ...]]) -> tuple[Step, ...]:
-    after = tuple(step for item in ties.replacements(unit) for step in stages.get(item.address, ()))
+def _stops(ties: Ties, unit: Unit, after: tuple[Step, ...]) -> tuple[Step, ...]:
     return stop_steps(unit, room_reason(ties, unit), after)
 
 

@@ -20,7 +20,7 @@ def nothing_to_do(desired: Desired, observed: Observed, options: PlanOptions) ->
         outages=(),
         changes=(),
         steps=(),
-        aborts=(),
+        rollbacks=(),
         gangs=(),
         platforms=tuple((node.name, node.platform) for node in sorted(desired.nodes, key=lambda item: item.name)),
         foreign=(),

@@ -62,11 +62,15 @@ class GangSteps:
     boot: tuple[Step, ...] = ()
     verify: tuple[Step, ...] = ()
     confirm: tuple[Step, ...] = ()
-    abort: tuple[Step, ...] = ()
+    undo: tuple[Step, ...] = ()
 
     def all(self) -> tuple[Step, ...]:
         """Everything that runs when all goes well."""
         return self.stage + self.cut + self.boot + self.verify + self.confirm
+
+    def confirmed_after(self, verifies: tuple[Step, ...]) -> "GangSteps":
+        """The same with every confirm behind all of these."""
+        return replace(self, confirm=tuple(replace(step, requires=_ids(verifies)) for step in self.confirm))
 
 
 @dataclass(frozen=True)
@@ -163,12 +167,12 @@ class Builder:
             for rank in self.candidate.view.ranks
         )
 
-    def abort(self) -> tuple[Step, ...]:
-        """Stop what was started, the head first, when the boot fails. Containers are kept for their logs."""
+    def undo(self) -> tuple[Step, ...]:
+        """Stop what was started, the head first, when the gang fails. Containers are kept for their logs."""
         order = [index for wave in reversed(self.candidate.view.gang.boot_order) for index in wave]
         ranks = [self.candidate.view.ranks[index] for index in order]
         return tuple(
-            replace(self._of_rank(Phase.ABORT, Op.STOP, rank), grace_s=rank.rank.stop_grace_s) for rank in ranks
+            replace(self._of_rank(Phase.ROLLBACK, Op.STOP, rank), grace_s=rank.rank.stop_grace_s) for rank in ranks
         )
 
 
@@ -185,13 +189,13 @@ def boot_steps(builder: Builder, stage: tuple[Step, ...], stops: tuple[Step, ...
     room = builder.room(stage + stops)
     boot = builder.boot(stage + stops + unprove + room)
     verify = builder.verify(boot)
-    return GangSteps(stage, unprove + room, boot, (verify,), builder.confirm(verify), builder.abort())
+    return GangSteps(stage, unprove + room, boot, (verify,), builder.confirm(verify), builder.undo())
 
 
 def prove_steps(builder: Builder) -> GangSteps:
     """All steps of a gang that runs as wanted and was never proved."""
     verify = builder.verify(())
-    return GangSteps(verify=(verify,), confirm=builder.confirm(verify), abort=builder.abort())
+    return GangSteps(verify=(verify,), confirm=builder.confirm(verify), undo=builder.undo())
 
 
 def stop_steps(unit: Unit, reason: str, after: tuple[Step, ...]) -> tuple[Step, ...]:

@@ -8,6 +8,7 @@ generation. Two rules hold it all:
 * A gang that takes the place of a unit which must stay, stays out too.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -149,3 +150,16 @@ def _spread(ties: Ties) -> bool:
                 if item.boots:
                     ties.blocked.setdefault(item.address, f"{unit.address} runs there and stays for now")
     return len(ties.blocked) + len(ties.held) > before
+
+
+def bonds(ties: Ties, candidates: Iterable[Candidate], units: Iterable[Unit]) -> dict[str, frozenset[str]]:
+    """By address: the gangs and units that succeed or fail together, since they take the place of one another."""
+    units = tuple(units)
+    moving = {item.address for item in candidates}
+    bond = {address: {address} for address in (*moving, *(unit.address for unit in units))}
+    for unit in units:
+        for item in ties.replacements(unit):
+            if item.address in moving and bond[item.address] is not bond[unit.address]:
+                joined = bond[item.address] | bond[unit.address]
+                bond.update(dict.fromkeys(joined, joined))
+    return {address: frozenset(members) for address, members in bond.items()}

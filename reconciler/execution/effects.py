@@ -17,7 +17,7 @@ from reconciler.core.identity import labels, proved_name, unproved_name
 from reconciler.core.machine import Status
 from reconciler.core.neighbours import intruders, told
 from reconciler.core.observed import Container
-from reconciler.core.plan import Op, Plan, Step
+from reconciler.core.plan import Op, Phase, Plan, Step, is_return
 from reconciler.core.transfer import Relay
 from reconciler.execution.gate import CONNECT_S, GangWatch, wait_until_proved
 from reconciler.execution.outcomes import APPLIED, NOOP, Outcome, failed, stale
@@ -58,7 +58,8 @@ class Effects:
 
     def _hide(self, step: Step) -> Callable[[str], str]:
         """Takes the values of the gang's secrets out of a text: engines may print what they were given."""
-        ranks = [rank for gang in self.plan.gangs if gang.address == step.gang for rank in gang.ranks]
+        gang = self.plan.gang_of(step)
+        ranks = gang.ranks if gang is not None else ()
         return hider(rank.container for rank in ranks)
 
     def _handler(self, step: Step, on_progress: OnProgress) -> Handler:
@@ -134,11 +135,11 @@ class Effects:
         return APPLIED
 
     async def _start(self, step: Step, node: Node) -> Outcome:
-        rank = self.plan.gang(step.gang).ranks[step.rank or 0]
+        gang = self.plan.gang_of(step)
         found = await _look(step, node)
         if found is None:
             return stale(f"{step.target} is gone from {node.name}")
-        if found.owner is None or found.owner.fingerprint != rank.fingerprint:
+        if found.owner is None or not _is_planned(found, step, gang):
             return stale(f"{step.target} on {node.name} is not the container that was planned")
         if found.state == "running":
             return NOOP
@@ -152,7 +153,7 @@ class Effects:
 
     async def _ready(self, step: Step, node: Node) -> Outcome:
         """Wait until the rank's port accepts a connection, or its container ends."""
-        gang = self.plan.gang(step.gang)
+        gang = self._gang(step)
         rank = gang.ranks[step.rank or 0]
         port = rank.ready.port if rank.ready else 0
         deadline_s = asyncio.get_running_loop().time() + gang.gate.boot_s
@@ -170,7 +171,7 @@ class Effects:
 
     async def _room(self, step: Step, node: Node) -> Outcome:
         """Wait until the memory the rank declares is really free."""
-        need = self.plan.gang(step.gang).ranks[step.rank or 0].memory_bytes or 0
+        need = self._gang(step).ranks[step.rank or 0].memory_bytes or 0
         deadline_s = asyncio.get_running_loop().time() + ROOM_S
         while True:
             free = (await node.observer.observe()).memory_available_bytes
@@ -181,7 +182,7 @@ class Effects:
             await asyncio.sleep(POLL_S)
 
     async def _verify(self, step: Step, on_progress: OnProgress) -> Outcome:
-        gang = self.plan.gang(step.gang)
+        gang = self._gang(step)
         refs = self._refs(step)
         watch = GangWatch(self.fleet, gang, refs)
         verdict = await wait_until_proved(watch, lambda text: on_progress(Progress(0, None, text)))
@@ -204,8 +205,17 @@ class Effects:
 
     def _refs(self, step: Step) -> dict[int, str]:
         """The container of each rank: by what the plan confirms after this gate."""
-        confirms = (item for item in self.plan.steps if item.gang == step.gang and item.op is Op.CONFIRM)
+        ways_back = [item for way in self.plan.rollbacks for item in way.steps]
+        steps = ways_back if step.phase is Phase.ROLLBACK else self.plan.steps
+        confirms = (item for item in steps if item.gang == step.gang and item.op is Op.CONFIRM)
         return {item.rank or 0: item.container_id or item.target for item in confirms}
+
+    def _gang(self, step: Step) -> Gang:
+        """The gang a step is about, of steps that are only planned where it is known."""
+        gang = self.plan.gang_of(step)
+        if gang is None:
+            raise KeyError(step.gang)
+        return gang
 
 
 @dataclass
@@ -237,12 +247,19 @@ def _told(error: NodeError) -> str:
     return f"{error.message}{f' ({error.hint})' if error.hint else ''}"
 
 
+def _is_planned(found: Container, step: Step, gang: Gang | None) -> bool:
+    """What returns is known by its id; what is new, by what it runs."""
+    if is_return(step) or gang is None:
+        return found.id == step.container_id
+    return found.owner is not None and found.owner.fingerprint == gang.ranks[step.rank or 0].fingerprint
+
+
 async def _look(step: Step, node: Node) -> Container | None:
     return await node.containers.inspect(step.container_id or step.target)
 
 
 async def _stop(step: Step, node: Node) -> Outcome:
-    found = await _look(step, node)
+    found = await _look(step, node) or await node.containers.inspect(proved_name(step.target))
     if found is None or not found.is_running:
         return NOOP
     if found.owner is None:

@@ -48,6 +48,7 @@ class Runner:
     stop: asyncio.Event
     failures: list[Failure] = field(default_factory=list)
     lost: state.StateError | None = None
+    _called_off: set[str] = field(default_factory=set)
 
     async def run(self) -> Machine:
         """Carry out the plan; the machine in its end state. Every effect is journaled before and after."""
@@ -64,6 +65,7 @@ class Runner:
                     break
                 for task in [item for item in tasks if item.done()]:
                     self._launch(effects, machine.ended(tasks[task].id, self._settle(task, tasks)), tasks)
+                self._call_off(machine.overtaken, tasks)
         except state.StateError as error:
             self.lost = error
             machine.interrupt()
@@ -74,6 +76,12 @@ class Runner:
     def _launch(self, effects: Effects, steps: tuple[Step, ...], tasks: dict[asyncio.Task[Outcome], Step]) -> None:
         for step in steps:
             tasks[asyncio.create_task(self._step(effects, step), name=step.id)] = step
+
+    def _call_off(self, steps: tuple[Step, ...], tasks: dict[asyncio.Task[Outcome], Step]) -> None:
+        """End waits that nobody needs any more: their group turns back."""
+        for task in [task for task, step in tasks.items() if step in steps and step.id not in self._called_off]:
+            self._called_off.add(tasks[task].id)
+            task.cancel()
 
     def _settle(self, task: asyncio.Task[Outcome], tasks: dict[asyncio.Task[Outcome], Step]) -> Status:
         step = tasks.pop(task)
@@ -90,7 +98,12 @@ class Runner:
             self.run_id, step.id, step.gang, step.node, step.op, step.target, operation, time.time()
         )
         self.on_event(StepStarted(step))
-        outcome = await self._carried_out(effects, step)
+        try:
+            outcome = await self._carried_out(effects, step)
+        except asyncio.CancelledError:
+            if step.id not in self._called_off or self.stop.is_set():
+                raise
+            outcome = Outcome(Status.SKIPPED, "called off: its gang goes back to what ran before")
         self.store.outcome(self.run_id, sequence, outcome.status, outcome.detail, time.time())
         seconds = asyncio.get_running_loop().time() - started_s
         self.on_event(StepEnded(step, outcome.status, outcome.detail, seconds, outcome.logs))

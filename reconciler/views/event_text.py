@@ -20,6 +20,9 @@ DOING = {
     Op.REMOVE: "removing",
 }
 
+WAITS = frozenset({Op.PULL, Op.ROOM, Op.READY, Op.VERIFY, Op.STOP})
+"""What may take long says what it waits for as it begins."""
+
 
 def event_lines(event: Event) -> Iterator[str]:
     """What one event says, in zero or more lines. Progress says nothing here: it is for live displays."""
@@ -29,7 +32,7 @@ def event_lines(event: Event) -> Iterator[str]:
 def _lines(event: Event) -> Iterator[str]:
     if isinstance(event, RunStarted):
         yield f"run {event.run_id}: plan {event.plan.id}, {len(event.plan.steps)} steps"
-    elif isinstance(event, StepStarted) and event.step.op in {Op.PULL, Op.VERIFY, Op.STOP}:
+    elif isinstance(event, StepStarted) and event.step.op in WAITS:
         yield f"  ... {step_words(event.step)}"
     elif isinstance(event, StepEnded):
         yield from _ended(event)

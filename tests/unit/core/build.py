@@ -194,8 +194,13 @@ def ids(steps: Iterable[Step]) -> list[str]:
     return [step.id for step in steps]
 
 
+def ways_back(made: Plan) -> tuple[Step, ...]:
+    """The steps of all rollbacks."""
+    return tuple(step for way in made.rollbacks for step in way.steps)
+
+
 def step(made: Plan, step_id: str) -> Step:
-    return next(item for item in (*made.steps, *made.aborts) if item.id == step_id)
+    return next(item for item in (*made.steps, *ways_back(made)) if item.id == step_id)
 
 
 def before(made: Plan, step_id: str) -> set[str]:

@@ -16,6 +16,7 @@ from reconciler.core.identity import (
     owner_by,
     owner_of,
     proved_name,
+    recipe,
     secret_references,
     unproved_name,
 )
@@ -47,6 +48,7 @@ def test_the_labels_of_a_rank_are_these() -> None:
         "fleet.ports": "30000,50052",
         "fleet.stop-grace": "2.5",
         "fleet.spec": canonical_json(GANG.ranks[1].container),
+        "fleet.gang": recipe(GANG),
     }
     assert expected == MARKS
 
@@ -66,12 +68,14 @@ def test_what_the_labels_say_is_read_back() -> None:
         ports=(30000, 50052),
         stop_grace_s=2.5,
         declared_env=("A", "TOKEN"),
+        container_text=canonical_json(GANG.ranks[1].container),
+        recipe=recipe(GANG),
     )
     assert expected == owner_of(MARKS)
     assert ("c/a", digest()) == (expected.gang, expected.digest)
 
 
-@pytest.mark.parametrize("missing", sorted(set(MARKS) - {"fleet.spec"}))
+@pytest.mark.parametrize("missing", sorted(set(MARKS) - {"fleet.spec", "fleet.gang"}))
 def test_a_container_with_half_of_the_labels_is_foreign(missing: str) -> None:
     assert owner_of({key: value for key, value in MARKS.items() if key != missing}) is None
 

@@ -114,27 +114,46 @@ APPLIES: list[tuple[str, Desired, Observed, dict[str, Status], Exit, str]] = [
         BOTH,
         REPLACED,
         {"c/a/boot/n1/start": Status.FAILED},
-        Exit.NEEDS_A_PERSON,
-        "c/a: the new version failed; what ran before is stopped and kept: fleet-a-r0-v1 on n1",
+        Exit.UNCHANGED,
+        "c/a: the new version failed and was rolled back; what ran before serves again: c/a",
     ),
     (
         "the start was stale after the stop",
         BOTH,
         REPLACED,
         {"c/a/boot/n1/start": Status.STALE},
-        Exit.NEEDS_A_PERSON,
-        "c/a: the new version failed; what ran before is stopped and kept: fleet-a-r0-v1 on n1",
+        Exit.UNCHANGED,
+        "c/a: the new version failed and was rolled back; what ran before serves again: c/a",
     ),
     (
-        "the gate failed and so did an abort: the abort is not counted",
+        "the gate failed and so did the way back: what was booted may still run",
         BOTH,
         REPLACED,
-        {"c/a/verify/verify": Status.FAILED, "c/a/abort/n1/stop": Status.UNREACHABLE},
+        {"c/a/verify/verify": Status.FAILED, "c/a/rollback/n1/stop": Status.UNREACHABLE},
         Exit.NEEDS_A_PERSON,
         (
             "c/a: the new version failed; what ran before is stopped and kept: fleet-a-r0-v1 on n1; "
             "may still run, since it could not be stopped: fleet-a-r0-v2.unproved on n1"
         ),
+    ),
+    (
+        "the gate failed, and what ran before does not start",
+        BOTH,
+        REPLACED,
+        {"c/a/verify/verify": Status.FAILED, "c/a/rollback/n1/start": Status.FAILED},
+        Exit.NEEDS_A_PERSON,
+        (
+            "c/a: the new version failed; what ran before is stopped and kept: fleet-a-r0-v1 on n1; "
+            "could not be brought back: c/a"
+        ),
+    ),
+    (
+        "the gate failed, and what ran before starts and is not proved",
+        BOTH,
+        REPLACED,
+        {"c/a/verify/verify": Status.FAILED, "c/a/rollback/verify": Status.FAILED},
+        Exit.NEEDS_A_PERSON,
+        ("c/a: the new version failed; could not be brought back: c/a; runs again, not proved: fleet-a-r0-v1 on n1"),
     ),
     (
         "a removal failed",
@@ -149,24 +168,35 @@ APPLIES: list[tuple[str, Desired, Observed, dict[str, Status], Exit, str]] = [
         desired(Z, B),
         ROOM,
         {"c/z/boot/n1/start": Status.FAILED},
+        Exit.UNCHANGED,
+        "c/z: its boot failed and was rolled back; what ran before serves again: c/a",
+    ),
+    (
+        "another lane was stopped for one whose boot failed, and does not come back",
+        desired(Z, B),
+        ROOM,
+        {"c/z/boot/n1/start": Status.FAILED, "c/a/rollback/n1/start": Status.FAILED},
         Exit.NEEDS_A_PERSON,
-        "c/z: its boot failed; stopped to make room for it, and kept: c/a (fleet-a-r0-v1 on n1)",
+        (
+            "c/z: its boot failed; stopped to make room for it, and kept: c/a (fleet-a-r0-v1 on n1); "
+            "could not be brought back: c/a"
+        ),
     ),
     (
         "the mark of proof could not be set",
         BOTH,
         REPLACED,
         {"c/a/confirm/n1/confirm": Status.FAILED},
-        Exit.NEEDS_A_PERSON,
-        "c/a: it serves as wanted, but is not marked as proved",
+        Exit.UNCHANGED,
+        "c/a: the new version failed and was rolled back; what ran before serves again: c/a",
     ),
     (
         "a boot failed for which nothing was stopped",
         BOTH,
         BOOTS,
         {"c/b/verify/verify": Status.FAILED},
-        Exit.NEEDS_A_PERSON,
-        "c/b: its boot failed; nothing was stopped for it",
+        Exit.UNCHANGED,
+        "c/b: its boot failed and was rolled back; nothing served there before, and what was booted is stopped",
     ),
     (
         "a lane that nobody wants could not be stopped on one of its nodes",
@@ -208,7 +238,7 @@ NEXT: list[tuple[str, dict[str, Status], str]] = [
     ),
     (
         "after the cut of a change",
-        {"c/a/verify/verify": Status.FAILED},
+        {"c/a/verify/verify": Status.FAILED, "c/a/rollback/n1/start": Status.FAILED},
         (
             "mend what is shown above, then `fleet apply`; "
             "to have back what was stopped: undo the change in the spec, then `fleet apply`"
@@ -234,7 +264,7 @@ def test_a_repair_that_failed_is_not_undone_by_the_spec_whatever_else_was_booted
     machine = Machine(plan(BOTH, seen))
     run(machine, {"c/a/verify/verify": Status.FAILED})
     expected = (
-        "c/a: its boot failed; stopped and kept: fleet-a-r0-v1.unproved on n1\n"
+        "c/a: its boot failed and was rolled back; nothing served there before, and what was booted is stopped\n"
         "mend what is shown above, then `fleet apply`"
     )
     assert expected == apply_summary(machine, apply_exit(machine))
@@ -266,9 +296,9 @@ def test_of_many_containers_a_few_are_named_and_the_rest_counted() -> None:
     nodes = tuple(f"n{number}" for number in range(1, 7))
     made = plan(desired(gang("w", nodes)), world(gang("w", nodes, "old")))
     machine = Machine(made)
-    run(machine, {"c/w/verify/verify": Status.FAILED})
+    run(machine, {"c/w/verify/verify": Status.FAILED, "c/w/rollback/n1/start": Status.FAILED})
     first = apply_summary(machine, Exit.NEEDS_A_PERSON).splitlines()[0]
-    assert first.endswith("fleet-w-r3-v1 on n4 and 2 more")
+    assert first.endswith("fleet-w-r4-v1 on n5 and 1 more")
 
 
 def test_an_interrupt_after_a_stop_says_what_is_stopped_until_the_next_apply() -> None:

@@ -23,6 +23,7 @@ from tests.unit.core.build import (
     plan,
     step,
     unknown,
+    ways_back,
     world,
 )
 
@@ -63,7 +64,7 @@ def test_two_lanes_boot_on_empty_nodes() -> None:
     assert [("c/pair", "boot"), ("c/solo", "boot")] == kinds(made)
     assert () == made.outages
     assert {"c/solo/stage/n3/create"} == before(made, "c/solo/boot/n3/start")
-    assert ["c/pair/abort/n1/stop", "c/pair/abort/n2/stop", "c/solo/abort/n3/stop"] == ids(made.aborts)
+    assert ["c/pair/rollback/n1/stop", "c/pair/rollback/n2/stop", "c/solo/rollback/n3/stop"] == ids(ways_back(made))
 
 
 def test_a_fleet_as_wanted_has_an_empty_plan() -> None:
@@ -97,7 +98,7 @@ def test_waves_boot_one_after_the_other_when_each_rank_is_ready() -> None:
     workers = {"c/w/boot/n2/start", "c/w/boot/n3/start", "c/w/boot/n2/ready", "c/w/boot/n3/ready"}
     assert workers == {key for key in before(made, "c/w/boot/n1/start") if "/boot/" in key}
     assert not any(item.op is Op.READY and item.rank == 0 for item in made.steps)
-    assert ["c/w/abort/n1/stop", "c/w/abort/n2/stop", "c/w/abort/n3/stop"] == ids(made.aborts)
+    assert ["c/w/rollback/n1/stop", "c/w/rollback/n2/stop", "c/w/rollback/n3/stop"] == ids(ways_back(made))
 
 
 def test_a_lane_with_new_arguments_is_replaced_in_place() -> None:
@@ -409,7 +410,7 @@ SOLO_5 = gang("five", ("n5",))
 def test_only_gangs_is_the_part_of_a_plan_about_some_gangs() -> None:
     made = plan(desired(PAIR, SOLO), world(OLD_PAIR, nodes=("n3",)))
     part = only_gangs(made, lambda address: address == "c/solo")
-    assert {"c/solo"} == {item.gang for item in (*part.steps, *part.aborts)} | {item.gang for item in part.changes}
+    assert {"c/solo"} == {item.gang for item in (*part.steps, *ways_back(part))} | {item.gang for item in part.changes}
     assert () == part.outages
     assert ("c/solo",) == tuple(item.address for item in part.gangs)
     assert made.id != part.id

@@ -15,7 +15,7 @@ from reconciler.core.sync import make_sync_plan
 from reconciler.views.drift_report import drift_json, drift_markdown, drift_text
 from reconciler.views.plan_markdown import plan_markdown
 from reconciler.views.plan_text import plan_text
-from tests.unit.core.build import FLEET, before, plan
+from tests.unit.core.build import FLEET, before, plan, ways_back
 from tests.unit.core.worlds import SECRET_VALUE, World, after, shuffled, some_order, worlds
 
 EXAMPLES = int(os.environ.get("FLEET_EXAMPLES", "80"))
@@ -90,7 +90,7 @@ def test_the_phases_come_in_their_order(world: World) -> None:
 def test_no_step_touches_an_unknown_node_or_what_is_not_ours(world: World) -> None:
     made = planned(world)
     ours = {item.id for _, item in known(world)}
-    for step in (*made.steps, *made.aborts):
+    for step in (*made.steps, *ways_back(made)):
         assert step.node is None or not isinstance(world.observed.nodes[step.node], Unknown)
         assert step.container_id is None or step.container_id in ours
 
@@ -260,7 +260,7 @@ def test_free_disk_that_wanders_makes_no_other_plan(world: World) -> None:
 def test_a_sync_only_pulls_and_only_what_is_lacking(world: World) -> None:
     made = make_sync_plan(world.desired, world.observed)
     assert {step.op for step in made.steps} <= {Op.PULL}
-    assert () == made.aborts
+    assert () == made.rollbacks
     for step in made.steps:
         facts = world.observed.facts(step.node or "")
         assert facts is not None

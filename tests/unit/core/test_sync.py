@@ -25,7 +25,7 @@ def test_every_node_of_a_placement_gets_its_image() -> None:
     made = make_sync_plan(desired(PAIR, SOLO), observed(*BARE, sources=SOURCES))
     assert [("a/pair", "n1"), ("a/pair", "n2"), ("b/solo", "n3")] == pulls(made)
     assert [(Kind.SYNC, ("n1", "n2")), (Kind.SYNC, ("n3",))] == [(item.kind, item.nodes) for item in made.changes]
-    assert (True, (), ()) == (made.is_sync, made.aborts, made.outages)
+    assert (True, (), ()) == (made.is_sync, made.rollbacks, made.outages)
     assert all(step.requires == () for step in made.steps)
 
 
