@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from state.errors import StateError
 
@@ -28,7 +28,15 @@ class Postgres:
         user = f"{quote(parts.username)}@" if parts.username else ""
         host = parts.netloc.rpartition("@")[2]
         told = [(key, value) for key, value in parse_qsl(parts.query) if key in TOLD]
-        return urlunsplit(("postgresql", user + host, parts.path, urlencode(told, safe="/="), ""))
+        query = f"?{urlencode(told, safe='/=')}" if told else ""
+        return f"postgresql://{user}{host}{parts.path}{query}"
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Parts of the URL that nobody is to see."""
+        parts = urlsplit(self.url)
+        asked = [value for key, value in parse_qsl(parts.query) if key not in TOLD]
+        return tuple({*asked, *((parts.password, unquote(parts.password)) if parts.password else ())})
 
 
 Location = Path | Postgres

@@ -172,5 +172,6 @@ def _translated(location: Postgres) -> Iterator[None]:
 def _line(error: BaseException | None, location: Postgres) -> str:
     """The first line of what the database said, without the password, wherever it may come from."""
     said = (str(error).strip() or type(error).__name__).splitlines()[0]
-    secret = make_url(location.url).password
-    return said.replace(str(secret), "***") if secret else said
+    for secret in location.secrets:
+        said = said.replace(secret, "***")
+    return said
