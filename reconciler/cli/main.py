@@ -1,5 +1,6 @@
 """The entry point: runs the app and turns every kind of failure into a message and an exit code."""
 
+import contextlib
 import gc
 import io
 import os
@@ -20,7 +21,19 @@ def main(args: Sequence[str] | None = None, wiring: Wiring | None = None) -> Non
     gc.set_threshold(OBJECTS_UNCOLLECTED)
     _open_what_is_closed()
     _print_whatever_the_locale()
-    sys.exit(run(sys.argv[1:] if args is None else args, wiring or Wiring()))
+    code = run(sys.argv[1:] if args is None else args, wiring or Wiring())
+    if code == Exit.INTERRUPTED:
+        _leave()
+    sys.exit(code)
+
+
+def _leave() -> None:
+    """Without the joins of an ordinary exit: a thread that hangs would keep a process that was told to stop."""
+    from reconciler.cli.signals import leave
+
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+    leave()
 
 
 def run(args: Sequence[str], wiring: Wiring) -> int:

@@ -147,11 +147,11 @@ def _give_up() -> None:
     leave("interrupted; what hung was left behind, and lapses by itself")
 
 
-def leave(told: str) -> None:
-    """End the process now: what must not outlive it first, if that takes no time."""
+def leave(told: str = "") -> None:
+    """End the process now: what must not outlive it first, if that takes no time. Says what it is `told`."""
     tidying = threading.Thread(target=atexit._run_exitfuncs, daemon=True)  # noqa: SLF001 - what `os._exit` leaves out
     tidying.start()
     tidying.join(TIDYING_S)
     with contextlib.suppress(OSError, ValueError):
-        os.write(sys.stderr.fileno(), f"fleet: {told}\n".encode())
+        os.write(sys.stderr.fileno(), f"fleet: {told}\n".encode() if told else b"")
     os._exit(INTERRUPTED)

@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import threading
+import weakref
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -75,7 +76,10 @@ class Forward:
 
 @dataclass
 class Child:
-    """A running `ssh`. `listeners`: who listened on the node when it was ready. `ports`: those that sshd chose."""
+    """A running `ssh`. `listeners`: who listened on the node when it was ready. `ports`: those that sshd chose.
+
+    It is killed at the latest when this process ends, also where nobody comes to close it.
+    """
 
     target: SshTarget
     process: asyncio.subprocess.Process
@@ -86,6 +90,7 @@ class Child:
 
     def __post_init__(self) -> None:
         self._told = asyncio.Event()
+        self._at_exit = weakref.finalize(self, _signal_group, self.process, signal.SIGKILL)
         self._listening = asyncio.create_task(self._listen())
 
     @property
@@ -128,21 +133,15 @@ class Child:
         if self.process.stdin is not None:
             self.process.stdin.close()
         try:
-            self._send(signal.SIGTERM)
+            _signal_group(self.process, signal.SIGTERM)
             async with asyncio.timeout(END_S):
                 await self.process.wait()
                 await asyncio.shield(self._listening)
         except TimeoutError:
             pass
         finally:
-            self._send(signal.SIGKILL)
+            self._at_exit()
             self._listening.cancel()
-
-    def _send(self, number: int) -> None:
-        """To its whole group, which has its id; not when it has ended, since ids are used again."""
-        if self.process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, number)
 
     async def become_ready(self) -> None:
         """Return when the forwards stand and the program on the node begins. Raises `NodeError` when it ends."""
@@ -269,6 +268,13 @@ _KINDS = (
     ("timed out", UnknownKind.TIMEOUT),
     ("No route to host", UnknownKind.TIMEOUT),
 )
+
+
+def _signal_group(process: asyncio.subprocess.Process, number: int) -> None:
+    """To a child's whole group, which has its id; not when it has ended, since ids are used again."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
 
 
 def _piped(stream: S | None) -> S:
