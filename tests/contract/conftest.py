@@ -17,10 +17,15 @@ SUBJECTS = [pytest.param(("simulated", store), id=f"simulated-{store}") for stor
 
 @pytest.fixture(scope="session")
 def contract_lab() -> Iterator[Lab]:
-    """A lab of the contract's own, so that it can be played while other tests use theirs. FLEET_LAB_KEEP=1 keeps it."""
+    """A lab of the contract's own, so that it can be played while other tests use theirs. FLEET_LAB_KEEP=1 keeps it.
+
+    Two runs at once need two labs: FLEET_CONTRACT_LAB_NAME and FLEET_CONTRACT_LAB_SUBNET.
+    """
     if reason := packages.unsupported():
         pytest.skip(reason)
-    lab = Lab.up("contract", "10.84.0.0/24", 3, progress=Progress())
+    name = os.environ.get("FLEET_CONTRACT_LAB_NAME", "contract")
+    subnet = os.environ.get("FLEET_CONTRACT_LAB_SUBNET", "10.84.0.0/24")
+    lab = Lab.up(name, subnet, 3, progress=Progress())
     yield lab
     if os.environ.get("FLEET_LAB_KEEP") != "1":
         lab.down()

@@ -33,6 +33,7 @@ class LabSubject:
             self.image, digest=absent, reference=self.image.reference.partition("@")[0] + f"@{absent}"
         )
         self.address = self._node.address
+        self._dropped: list[str] = []
 
     def _pin(self, image: str) -> ImagePin:
         reference = self._lab.images[image]
@@ -49,6 +50,37 @@ class LabSubject:
                 await fleet.close()
 
         asyncio.run(main())
+
+    def play_rivals(self, check: Callable[[Fleet, Fleet], Coroutine[Any, Any, None]]) -> None:
+        async def main() -> None:
+            ours, theirs = SshFleet([self._target()]), SshFleet([self._target()])
+            try:
+                await check(ours, theirs)
+            finally:
+                self._let_through()
+                await asyncio.gather(ours.close(), theirs.close())
+
+        asyncio.run(main())
+
+    def silence(self, fleet: Fleet) -> None:
+        """Drop the packets of its connection, on the node."""
+        assert isinstance(fleet, SshFleet)
+        port = fleet._nodes[self.name].session.connection.get_extra_info("sockname")[1]
+        self._dropped.append(str(port))
+        self._filter("-I")
+
+    def unsilence(self, fleet: Fleet) -> None:
+        self._let_through()
+
+    def _let_through(self) -> None:
+        if self._dropped:
+            self._filter("-D")
+            self._dropped.clear()
+
+    def _filter(self, verb: str) -> None:
+        for port in self._dropped:
+            for chain, way in (("INPUT", "--sport"), ("OUTPUT", "--dport")):
+                self._node.exec(["iptables", verb, chain, "-p", "tcp", way, port, "-j", "DROP"])
 
     def _target(self) -> SshTarget:
         return SshTarget(
