@@ -79,7 +79,11 @@ class LeaseHeldError(NodeError):
 
 
 class LeaseLostError(NodeError):
-    """The lease is lost: what this run knew of the node may be outdated. Nothing was changed there."""
+    """The lease is lost: what this run knew of the node may be outdated. Nothing was changed there.
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    `is_reboot`: the node was booted meanwhile, and nobody else is known to have changed it.
+    """
+
+    def __init__(self, message: str, hint: str = "", *, is_reboot: bool = False) -> None:
         super().__init__(ErrorKind.LEASE_LOST, message, hint)
+        self.is_reboot = is_reboot
