@@ -7,11 +7,9 @@ async with fleet:
 """
 
 import asyncio
-import getpass
-import socket
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -19,20 +17,22 @@ from typing import Self
 
 import specs
 import state
-from reconciler import history
-from reconciler.core.desired import Desired, ImagePin
+from reconciler import history, person
+from reconciler.core.desired import Desired
 from reconciler.core.drift import Finding, findings
 from reconciler.core.events import RunEnded, RunStarted
 from reconciler.core.gate import Verdict
 from reconciler.core.lock import insist_on_agreement
 from reconciler.core.machine import Machine, Status
-from reconciler.core.observed import NodeFacts, Observed, Unknown
+from reconciler.core.needs import images_lacking, paths_to_boot
+from reconciler.core.observed import Observed
 from reconciler.core.outcome import Exit, apply_exit, cut_short_exit
 from reconciler.core.plan import Op, Plan
 from reconciler.core.planner import PlanOptions, make_plan
 from reconciler.core.status import FleetStatus, can_be_asked, lane_status, running_refs, unwanted, views, with_failure
-from reconciler.core.summary import apply_summary, cut_short_summary, unsettled_summary
+from reconciler.core.summary import applied_before, apply_summary, cut_short_summary, unsettled_summary
 from reconciler.core.sync import make_sync_plan
+from reconciler.core.withhold import going, withheld_summary
 from reconciler.engines import RULES, desired_fleet
 from reconciler.execution.gate import GangWatch, judged
 from reconciler.execution.runner import Failure, OnEvent, Runner
@@ -106,6 +106,10 @@ class Fleet:
     ) -> None:
         await self.nodes.close()
 
+    def open_store(self) -> state.Store:
+        """What is recorded, for writing; the caller closes it. Raises `state.StateError`."""
+        return self._open_store(self.folder)
+
     def without(self, lanes: frozenset[str]) -> "Fleet":
         """The same fleet with these lanes placed nowhere; it shares the sessions with the nodes."""
         return Fleet(self.spec, self.desired.without(lanes), self.nodes, self._open_store)
@@ -117,35 +121,14 @@ class Fleet:
     async def observe(self, deadline_s: float = OBSERVE_S) -> Observed:
         """Read all nodes at once, with a deadline on each. An unreachable node is a fact, never an exception."""
         states = await observe_all(self.nodes, [node.name for node in self.desired.nodes], deadline_s)
-        paths = self._paths_to_boot(states)
+        paths = paths_to_boot(self.desired, states)
         if paths:
             states |= await observe_all(self.nodes, paths, deadline_s, paths)
-        lacking = self._lacking(states)
+        lacking = images_lacking(self.desired, states)
         states |= await with_inventory(self.nodes, states, {node for node, _ in lacking}, deadline_s)
         pins = {pin.digest: pin for _, pin in lacking}
         told = await asyncio.gather(*(self.nodes.sources.describe(pin) for pin in pins.values()))
         return Observed(states, dict(zip(pins, told, strict=True)))
-
-    def _paths_to_boot(self, states: Mapping[str, NodeFacts | Unknown]) -> dict[str, set[str]]:
-        """What has to be there, by node, for ranks that do not run. A running one proves its own: its files are not
-        touched again, so a storage that hangs is trouble only for what would boot from it.
-        """
-        found: dict[str, set[str]] = {}
-        for rank in (rank for gang in self.desired.gangs for rank in gang.ranks):
-            facts = states.get(rank.node)
-            if isinstance(facts, NodeFacts) and rank.paths and not facts.runs(rank.fingerprint):
-                found.setdefault(rank.node, set()).update(rank.paths)
-        return found
-
-    def _lacking(self, states: Mapping[str, NodeFacts | Unknown]) -> list[tuple[str, ImagePin]]:
-        """Node and image of every rank whose node lacks its image."""
-        ranks = (rank for gang in self.desired.gangs for rank in gang.ranks)
-        read = ((rank, states.get(rank.node)) for rank in ranks)
-        return [
-            (rank.node, rank.container.image)
-            for rank, facts in read
-            if isinstance(facts, NodeFacts) and facts.image_for(rank.container.image) is None
-        ]
 
     def plan(self, observed: Observed, *, commit: str | None = None, allow_empty: bool = False) -> Plan:
         """What `apply` would do. Pure."""
@@ -157,20 +140,28 @@ class Fleet:
         on_event: OnEvent = lambda event: None,
         stop: asyncio.Event | None = None,
         command: str = "apply",
+        saved_id: str | None = None,
     ) -> Applied:
         """Carry out the plan, then observe and plan again: that plan has to be empty.
 
-        A plan with refusals is not touched. Raises `state.StateError` before the first effect when the journal cannot
-        be written. Set `stop` to interrupt.
+        A plan with refusals is not touched, nor is what is withheld of one. `saved_id`: of a saved plan, which is
+        carried out once. Raises `state.StateError` before the first effect when the journal cannot be written. Set
+        `stop` to interrupt.
         """
-        if plan.refusals:
-            return Applied("", Exit.REFUSED, f"refused: {plan.refusals[0].summary}", (), {})
-        store = self._open_store(self.folder)
+        plan = going(plan)
+        if plan.refusals or (plan.withheld and plan.is_empty):
+            why = f"refused: {plan.refusals[0].summary}" if plan.refusals else withheld_summary(plan)
+            return Applied("", Exit.REFUSED, why, (), {})
+        store = self.open_store()
         sent_bytes = self.nodes.sent_bytes
         try:
             store.check_writable()
             run = self._run_of(plan, command)
             store.begin_run(run)
+            earlier = store.claim_plan(saved_id, run.id, run.started_at) if saved_id else None
+            if earlier is not None:
+                store.end_run(run.id, int(Exit.REFUSED), time.time())
+                return Applied(run.id, Exit.REFUSED, applied_before(earlier), (), {})
             on_event(RunStarted(run.id, plan))
             runner = Runner(plan, self.nodes, store, run.id, on_event, stop or asyncio.Event())
             machine = await runner.run()
@@ -204,8 +195,8 @@ class Fleet:
             spec_fingerprint=plan.spec,
             plan_id=plan.id,
             commit=plan.commit,
-            user=_user(),
-            host=socket.gethostname(),
+            user=person.user(),
+            host=person.host(),
             started_at=time.time(),
         )
 
@@ -218,7 +209,7 @@ class Fleet:
         touched = {change.gang for change in machine.plan.changes}
         unsettled = [change for change in again.changes if change.gang in touched]
         if not unsettled:
-            return applied
+            return _but_withheld(applied, machine.plan)
         summary = unsettled_summary(unsettled)
         return replace(applied, exit=Exit.NEEDS_A_PERSON, summary=summary, unsettled=again)
 
@@ -289,8 +280,7 @@ class Fleet:
                 yield line
 
 
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # cron jobs may have neither a name nor an entry in the user database
-        return "unknown"
+def _but_withheld(applied: Applied, plan: Plan) -> Applied:
+    if not plan.withheld:
+        return applied
+    return replace(applied, exit=Exit.REFUSED, summary=f"{applied.summary}\n{withheld_summary(plan)}")

@@ -18,6 +18,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "state": ("specs",),
     "reconciler.version": (),
     "reconciler.threads": (),
+    "reconciler.person": (),
     "reconciler.core": (),
     "reconciler.engines": ("specs", "reconciler.core"),
     "reconciler.images": ("specs", "reconciler.core", "reconciler.threads"),
@@ -35,6 +36,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "reconciler.history",
         "reconciler.images",
         "reconciler.nodes",
+        "reconciler.person",
         "reconciler.version",
     ),
     "reconciler.pinning": (

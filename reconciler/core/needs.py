@@ -1,0 +1,29 @@
+"""What has to be looked at beyond the usual, because a rank that does not run would need it."""
+
+from collections.abc import Mapping
+
+from reconciler.core.desired import Desired, ImagePin
+from reconciler.core.observed import NodeFacts, Unknown
+
+
+def paths_to_boot(desired: Desired, states: Mapping[str, NodeFacts | Unknown]) -> dict[str, set[str]]:
+    """What has to be there, by node, for ranks that do not run. A running one proves its own: its files are not
+    touched again, so a storage that hangs is trouble only for what would boot from it.
+    """
+    found: dict[str, set[str]] = {}
+    for rank in (rank for gang in desired.gangs for rank in gang.ranks):
+        facts = states.get(rank.node)
+        if isinstance(facts, NodeFacts) and rank.paths and not facts.runs(rank.fingerprint):
+            found.setdefault(rank.node, set()).update(rank.paths)
+    return found
+
+
+def images_lacking(desired: Desired, states: Mapping[str, NodeFacts | Unknown]) -> list[tuple[str, ImagePin]]:
+    """Node and image of every rank whose node lacks its image."""
+    ranks = (rank for gang in desired.gangs for rank in gang.ranks)
+    read = ((rank, states.get(rank.node)) for rank in ranks)
+    return [
+        (rank.node, rank.container.image)
+        for rank, facts in read
+        if isinstance(facts, NodeFacts) and facts.image_for(rank.container.image) is None
+    ]
