@@ -1,12 +1,12 @@
 """Short summaries of how an apply ended, with the next command."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from reconciler.core.identity import unproved_name
 from reconciler.core.machine import BAD, GOOD, Machine, Status
-from reconciler.core.outcome import Exit
-from reconciler.core.plan import Change, Kind, Op, Phase, Step
+from reconciler.core.outcome import Exit, is_as_before
+from reconciler.core.plan import Change, Kind, Op, Phase, Step, is_return
 
 _PAST = {
     Kind.BOOT: "booted",
@@ -32,16 +32,52 @@ def apply_summary(machine: Machine, code: Exit) -> str:
     gangs = ", ".join(sorted(_failed(machine)))
     if code is Exit.REFUSED:
         return f"{gangs}: changed since the plan was made; nothing was stopped; run `fleet plan` again"
-    if code is Exit.UNCHANGED:
-        before = "failed before anything was stopped; the fleet serves what it served before"
-        what = _not_brought(machine) if machine.plan.is_sync else f"{gangs}: {before}"
-        return f"{what}\n{_next(machine, ())}"
-    if all(step.phase in {Phase.RETIRE, Phase.ABORT} for step in machine.with_status(*BAD)):
+    if code is Exit.UNCHANGED and machine.plan.is_sync:
+        return f"{_not_brought(machine)}\n{_next(machine, ())}"
+    if all(step.phase is Phase.RETIRE for step in machine.with_status(*BAD)):
         return f"{gangs}: as wanted, but what is left of before could not be removed\n{_next(machine, ())}"
-    fates = [f"{gang}: {_fate(machine, gang)}" for gang in sorted(_failed(machine))]
-    return "\n".join(
-        [*fates, _next(machine, [stop for gang in _in_vain(machine) for stop in _stopped_for(machine, gang)])]
-    )
+    fates = [*_untouched(machine), *_rolled_back(machine)]
+    fates += [
+        f"{gang}: {_fate(machine, gang)}" for gang in sorted(_failed(machine)) if not _is_as_before(machine, gang)
+    ]
+    kept = [stop for gang in _in_vain(machine) for stop in _stopped_for(machine, gang)]
+    return "\n".join([*fates, _next(machine, kept)])
+
+
+def _is_as_before(machine: Machine, gang: str) -> bool:
+    bad = [step for step in machine.with_status(*BAD) if step.gang in machine.group(gang)]
+    return all(is_as_before(machine, step) for step in bad if step.phase is not Phase.ROLLBACK)
+
+
+def _untouched(machine: Machine) -> Iterator[str]:
+    """The gangs for which nothing was cut, in one line."""
+    gangs = [gang for gang in sorted(_failed(machine)) if _is_as_before(machine, gang) and not machine.way_back(gang)]
+    if gangs:
+        yield f"{', '.join(gangs)}: failed before anything was stopped; the fleet serves what it served before"
+
+
+def _rolled_back(machine: Machine) -> Iterator[str]:
+    """A line for each group that is back."""
+    backs = dict.fromkeys(machine.group(gang) for gang in sorted(_failed(machine)) if machine.is_back(gang))
+    for group in backs:
+        failed = [gang for gang in group if gang in _failed(machine)]
+        hows = sorted({_how(machine, gang) for gang in failed})
+        yield f"{', '.join(failed)}: {', '.join(hows)} and was rolled back; {_back(machine, group[0])}"
+
+
+def _back(machine: Machine, gang: str) -> str:
+    """What is there again."""
+    returned = [step for step in machine.way_back(gang) if is_return(step)]
+    if not returned:
+        return "nothing served there before, and what was booted is stopped"
+    proved = {step.gang for step in returned if step.op is Op.VERIFY}
+    told = {"serves again": proved, "runs again": {step.gang for step in returned} - proved}
+    return "; ".join(f"what ran before {how}: {', '.join(sorted(gangs))}" for how, gangs in told.items() if gangs)
+
+
+def _how(machine: Machine, gang: str) -> str:
+    kind = next((item.kind for item in machine.plan.changes if item.gang == gang), Kind.BOOT)
+    return _HOW.get(kind, "its boot failed")
 
 
 def _fate(machine: Machine, gang: str) -> str:
@@ -53,21 +89,32 @@ def _fate(machine: Machine, gang: str) -> str:
     if gang not in _in_vain(machine):
         left = "what is left of before could not be removed" if ended == {Phase.RETIRE} else "is not marked as proved"
         return f"it serves as wanted, but {left}"
-    how = _HOW.get(kind, "its boot failed") if ended & {Phase.BOOT, Phase.VERIFY} else "failed"
+    how = _how(machine, gang) if ended & {Phase.BOOT, Phase.VERIFY} else "failed"
     stops = _stopped_for(machine, gang)
     own = [stop for stop in stops if stop.gang == gang]
     others = [stop for stop in stops if stop.gang != gang]
-    parts = [how if stops else f"{how}; nothing was stopped for it"]
+    parts = [how if stops or machine.way_back(gang) else f"{how}; nothing was stopped for it"]
     if own:
         before = "what ran before is stopped and kept" if kind is Kind.REPLACE else "stopped and kept"
         parts.append(f"{before}: {_kept(machine, own)}")
     if others:
         lanes = ", ".join(_gangs(others))
         parts.append(f"stopped to make room for it, and kept: {lanes} ({_kept(machine, others)})")
-    running = [step for step in machine.with_status(*BAD) if step.gang == gang and step.phase is Phase.ABORT]
+    return "; ".join([*parts, *_way_back_failed(machine, gang)])
+
+
+def _way_back_failed(machine: Machine, gang: str) -> Iterator[str]:
+    """What of the rollback did not work: what may still run of the new, and what does not serve of the old."""
+    bad = [step for step in machine.way_back(gang) if machine.status[step.id] in BAD]
+    running = [step for step in bad if not is_return(step)]
     if running:
-        parts.append(f"may still run, since it could not be stopped: {_kept(machine, running)}")
-    return "; ".join(parts)
+        yield f"may still run, since it could not be stopped: {_kept(machine, running)}"
+    lost = sorted({step.gang for step in bad if is_return(step)})
+    if lost:
+        yield f"could not be brought back: {', '.join(lost)}"
+    again = [step for step in machine.way_back(gang) if step.op is Op.START and machine.status[step.id] in GOOD]
+    if again:
+        yield f"runs again, not proved: {_kept(machine, again)}"
 
 
 _HOW = {Kind.REPLACE: "the new version failed", Kind.PROVE: "it was not proved"}
@@ -98,8 +145,9 @@ def _in_vain(machine: Machine) -> list[str]:
 
 def _failed(machine: Machine) -> set[str]:
     """The gangs in which something ended badly, and those that could not go on because of it."""
-    bad = {step.gang for step in machine.with_status(*BAD) if step.phase is not Phase.ABORT}
-    return bad | {step.gang for step in machine.with_status(Status.SKIPPED) if step.op not in {Op.STOP, Op.REMOVE}}
+    bad = {step.gang for step in machine.with_status(*BAD) if step.phase is not Phase.ROLLBACK}
+    skipped = (step for step in machine.with_status(Status.SKIPPED) if step.phase is not Phase.ROLLBACK)
+    return bad | {step.gang for step in skipped if step.op not in {Op.STOP, Op.REMOVE}}
 
 
 def _stopped_for(machine: Machine, gang: str) -> list[Step]:
@@ -107,10 +155,12 @@ def _stopped_for(machine: Machine, gang: str) -> list[Step]:
     needed = {
         item
         for step in machine.plan.steps
-        if step.gang == gang and step.phase not in {Phase.RETIRE, Phase.ABORT}
+        if step.gang == gang and step.phase is not Phase.RETIRE
         for item in step.requires
     }
-    return [step for step in machine.with_status(Status.APPLIED) if step.op is Op.STOP and step.id in needed]
+    again = {step.container_id for step in machine.with_status(*GOOD) if is_return(step) and step.op is Op.START}
+    stops = [step for step in machine.with_status(Status.APPLIED) if step.op is Op.STOP and step.id in needed]
+    return [step for step in stops if step.container_id not in again]
 
 
 def _next(machine: Machine, stopped: Sequence[Step]) -> str:
