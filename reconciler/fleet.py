@@ -106,10 +106,6 @@ class Fleet:
     ) -> None:
         await self.nodes.close()
 
-    def open_store(self) -> state.Store:
-        """What is recorded, for writing; the caller closes it. Raises `state.StateError`."""
-        return self._open_store(self.folder)
-
     def without(self, lanes: frozenset[str]) -> "Fleet":
         """The same fleet with these lanes placed nowhere; it shares the sessions with the nodes."""
         return Fleet(self.spec, self.desired.without(lanes), self.nodes, self._open_store)
@@ -152,7 +148,7 @@ class Fleet:
         if plan.refusals or (plan.withheld and plan.is_empty):
             why = f"refused: {plan.refusals[0].summary}" if plan.refusals else withheld_summary(plan)
             return Applied("", Exit.REFUSED, why, (), {})
-        store = self.open_store()
+        store = self.open_state()
         sent_bytes = self.nodes.sent_bytes
         try:
             store.check_writable()
