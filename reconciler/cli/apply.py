@@ -1,6 +1,8 @@
 """`fleet apply`: carry out the plan."""
 
 import sys
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -59,16 +61,23 @@ def apply(
 
 
 async def carry_out(
-    fleet: "Fleet", made: "Plan", *, yes: bool, as_json: bool, command: str, question: str = "Apply this plan?"
+    fleet: "Fleet",
+    made: "Plan",
+    *,
+    yes: bool,
+    as_json: bool,
+    command: str,
+    question: str = "Apply this plan?",
+    told: Mapping[str, object] = MappingProxyType({}),
 ) -> int:
-    """Show the plan, ask unless told not to, apply it; the exit code."""
+    """Show the plan, ask unless told not to, apply it; the exit code. `told`: what the JSON output says beside it."""
     from reconciler.core.outcome import Exit, plan_exit
 
     if not as_json:
         say(rendered(fleet, made, Format.TEXT))
     if made.refusals or made.is_empty:
         if as_json:
-            say_json({"exit": int(plan_exit(made, changes_count=False)), "plan": made, "result": None})
+            say_json({**told, "exit": int(plan_exit(made, changes_count=False)), "plan": made, "result": None})
         return plan_exit(made, changes_count=False)
     if not yes and not await agreed(question):
         if as_json:
@@ -78,7 +87,7 @@ async def carry_out(
         return Exit.ERROR
     applied = await _applied(fleet, made, as_json=as_json, command=command)
     if as_json:
-        say_json({"exit": int(applied.exit), "plan": made, "result": _result(applied)})
+        say_json({**told, "exit": int(applied.exit), "plan": made, "result": _result(applied)})
     return applied.exit
 
 
