@@ -29,6 +29,7 @@ from reconciler.core.observed import Observed
 from reconciler.core.outcome import Exit, apply_exit, cut_short_exit
 from reconciler.core.plan import Op, Plan
 from reconciler.core.planner import PlanOptions, make_plan
+from reconciler.core.secret_notes import marked_references
 from reconciler.core.status import FleetStatus, can_be_asked, lane_status, running_refs, unwanted, views, with_failure
 from reconciler.core.summary import applied_before, apply_summary, cut_short_summary, unsettled_summary
 from reconciler.core.sync import make_sync_plan
@@ -36,6 +37,7 @@ from reconciler.core.withhold import going, withheld_summary
 from reconciler.engines import RULES, desired_fleet
 from reconciler.execution.gate import GangWatch, judged
 from reconciler.execution.runner import Failure, OnEvent, Runner
+from reconciler.execution.secrets import Secrets
 from reconciler.images import lockfile
 from reconciler.nodes import protocols
 from reconciler.nodes.observation import observe_all, with_inventory
@@ -84,6 +86,7 @@ class Fleet:
         self.nodes = nodes
         self.folder = spec.root / STATE_FOLDER
         self._open_store = open_store
+        self._secrets = Secrets()
 
     @classmethod
     def load(cls, path: Path, connect: Connect = over_ssh, open_store: OpenStore = state.open_store) -> Self:
@@ -124,7 +127,8 @@ class Fleet:
         states |= await with_inventory(self.nodes, states, {node for node, _ in lacking}, deadline_s)
         pins = {pin.digest: pin for _, pin in lacking}
         told = await asyncio.gather(*(self.nodes.sources.describe(pin) for pin in pins.values()))
-        return Observed(states, dict(zip(pins, told, strict=True)))
+        secrets = await self._secrets.seen(lambda key: marked_references(self.desired, states, key))
+        return Observed(states, dict(zip(pins, told, strict=True)), secrets)
 
     def plan(self, observed: Observed, *, commit: str | None = None, allow_empty: bool = False) -> Plan:
         """What `apply` would do. Pure."""
@@ -159,7 +163,7 @@ class Fleet:
                 store.end_run(run.id, int(Exit.REFUSED), time.time())
                 return Applied(run.id, Exit.REFUSED, applied_before(earlier), (), {})
             on_event(RunStarted(run.id, plan))
-            runner = Runner(plan, self.nodes, store, run.id, on_event, stop or asyncio.Event())
+            runner = Runner(plan, self.nodes, store, run.id, on_event, stop or asyncio.Event(), self._secrets)
             machine = await runner.run()
             applied = await self._concluded(store, runner, machine)
             applied = replace(applied, sent_bytes=self.nodes.sent_bytes - sent_bytes)

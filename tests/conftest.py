@@ -11,3 +11,11 @@ def own_vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     vault = tmp_path / "vault"
     monkeypatch.setenv("FLEET_VAULT", str(vault))
     return vault
+
+
+@pytest.fixture(autouse=True)
+def own_secret_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test marks secrets with the key of another test, or of the user."""
+    path = tmp_path / "settings" / "secret.key"
+    monkeypatch.setenv("FLEET_SECRET_KEY_FILE", str(path))
+    return path

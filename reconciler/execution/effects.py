@@ -21,7 +21,7 @@ from reconciler.core.plan import Op, Phase, Plan, Step, is_return
 from reconciler.core.transfer import Relay
 from reconciler.execution.gate import CONNECT_S, GangWatch, wait_until_proved
 from reconciler.execution.outcomes import APPLIED, NOOP, Outcome, failed, stale
-from reconciler.execution.secrets import SecretError, hider, resolve
+from reconciler.execution.secrets import SecretError, Secrets
 from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.nodes.protocols import Fleet, Node, Progress
 
@@ -45,10 +45,11 @@ class Effects:
     plan: Plan
     fleet: Fleet
     run_id: str
+    secrets: Secrets = field(default_factory=Secrets)
 
     async def carry_out(self, step: Step, on_progress: OnProgress) -> Outcome:
         """Do the step. Never raises for trouble of a node; cancellation goes through."""
-        hide = self._hide(step)
+        hide = self.hider(step)
         say = partial(_say_hidden, on_progress, hide)
         if step.op is Op.VERIFY:
             outcome = await self._verify(step, say)
@@ -56,11 +57,10 @@ class Effects:
             outcome = await self._on_node(step, self._handler(step, say))
         return replace(outcome, detail=hide(outcome.detail), logs=tuple(hide(line) for line in outcome.logs))
 
-    def _hide(self, step: Step) -> Callable[[str], str]:
+    def hider(self, step: Step) -> Callable[[str], str]:
         """Takes the values of the gang's secrets out of a text: engines may print what they were given."""
         gang = self.plan.gang_of(step)
-        ranks = gang.ranks if gang is not None else ()
-        return hider(rank.container for rank in ranks)
+        return self.secrets.hider(rank.container for rank in (gang.ranks if gang is not None else ()))
 
     def _handler(self, step: Step, on_progress: OnProgress) -> Handler:
         if step.op is Op.PULL:
@@ -125,9 +125,9 @@ class Effects:
         if image is None:
             return stale(f"image {rank.container.image.short} is not on {node.name} any more")
         marks = labels(self.plan.fleet, gang, rank, step.revision or 1, operation, image.id)
-        secrets = resolve(rank.container)
+        secrets, told = await self.secrets.handed(rank.container)
         try:
-            await node.containers.create(step.target, rank.container, image.id, marks, secrets)
+            await node.containers.create(step.target, rank.container, image.id, marks | told, secrets)
         except NodeError as error:
             if error.kind is ErrorKind.CONFLICT:  # it was not there a moment ago
                 return stale(f"somebody else made {step.target} on {node.name} just now")

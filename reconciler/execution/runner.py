@@ -12,6 +12,7 @@ from reconciler.core.machine import BAD, Machine, Status
 from reconciler.core.plan import Op, Plan, Step
 from reconciler.execution.effects import Effects, operation_of
 from reconciler.execution.outcomes import Outcome, failed
+from reconciler.execution.secrets import Secrets
 from reconciler.nodes.protocols import Fleet, Progress
 
 LETTING_GO_S = 2.0
@@ -46,6 +47,7 @@ class Runner:
     run_id: str
     on_event: OnEvent
     stop: asyncio.Event
+    secrets: Secrets = field(default_factory=Secrets)
     failures: list[Failure] = field(default_factory=list)
     lost: state.StateError | None = None
     _called_off: set[str] = field(default_factory=set)
@@ -53,7 +55,7 @@ class Runner:
     async def run(self) -> Machine:
         """Carry out the plan; the machine in its end state. Every effect is journaled before and after."""
         machine = Machine(self.plan)
-        effects = Effects(self.plan, self.fleet, self.run_id)
+        effects = Effects(self.plan, self.fleet, self.run_id, self.secrets)
         tasks: dict[asyncio.Task[Outcome], Step] = {}
         stopping = asyncio.ensure_future(self.stop.wait())
         try:
@@ -114,9 +116,10 @@ class Runner:
         try:
             outcome = await effects.carry_out(step, lambda news: self.on_event(_progress(step, news)))
         except Exception as error:  # noqa: BLE001 - see above
+            hide = effects.hider(step)
             outcome = failed(
-                f"internal error, please report it: {type(error).__name__}: {error}",
-                tuple(traceback.format_exc().splitlines()),
+                hide(f"internal error, please report it: {type(error).__name__}: {error}"),
+                tuple(hide(traceback.format_exc()).splitlines()),
             )
         return replace(outcome, detail=outcome.detail.encode(errors="backslashreplace").decode())
 

@@ -1,60 +1,117 @@
 """Secrets by reference, resolved on the controller at the last moment and handed only to the node that needs them."""
 
-import functools
-import os
+import asyncio
 from collections.abc import Callable, Iterable
-from pathlib import Path
+from dataclasses import dataclass, field
 
-from reconciler.core.desired import ContainerSpec, SecretRef
+from reconciler.core.desired import ContainerSpec
+from reconciler.core.identity import secrets_label
+from reconciler.core.redaction import redactor
+from reconciler.core.secret_marks import SecretMarks, SeenSecrets, is_compared, references
+from reconciler.execution.secret_key import SecretKeyError, made_key, read_key
+from reconciler.execution.secret_sources import SecretError, value_of, variable
 
-SHORTEST_HIDDEN = 6
-
-
-class SecretError(Exception):
-    """A reference that cannot be resolved. The message names the reference, never a value."""
-
-
-def resolve(spec: ContainerSpec) -> dict[str, str]:
-    """The value of every secret the container needs, by reference.
-
-    Raises `SecretError` for a variable that is not set or a file that cannot be read.
-    """
-    return {value.secret: _value(value.secret) for _, value in spec.env if isinstance(value, SecretRef)}
+__all__ = ["SecretError", "Secrets"]
 
 
-def hider(specs: Iterable[ContainerSpec]) -> Callable[[str], str]:
-    """A function that takes the values of these containers' secrets out of a text.
+@dataclass(frozen=True)
+class _Value:
+    """A value that shows in no `repr`: of tasks, of tracebacks."""
 
-    An engine may print its environment, and the last lines of a failed one are shown. Values of fewer than
-    `SHORTEST_HIDDEN` characters stay: hiding them would only tear words apart.
-    """
-    references = {value.secret for spec in specs for _, value in spec.env if isinstance(value, SecretRef)}
-    values = sorted({value for value in map(_value_or_none, references) if value}, key=len, reverse=True)
-    hidden = [value for value in values if len(value) >= SHORTEST_HIDDEN]
-    return lambda text: functools.reduce(lambda told, value: told.replace(value, "[redacted]"), hidden, text)
+    text: str = field(repr=False)
 
 
-def _value_or_none(reference: str) -> str | None:
+class Secrets:
+    """The secrets of one run. Each reference is resolved when it is first needed, and once, whatever comes of it."""
+
+    def __init__(self) -> None:
+        self._asked: dict[str, asyncio.Task[_Value | SecretError]] = {}
+
+    def __repr__(self) -> str:
+        """For tracebacks: no values."""
+        return f"Secrets({', '.join(sorted(self._asked))})"
+
+    async def values(self, spec: ContainerSpec) -> dict[str, str]:
+        """The value of every secret the container needs, by reference. Raises `SecretError` for the first without."""
+        wanted = dict.fromkeys(reference for _, reference in references(spec))
+        found = dict(zip(wanted, await asyncio.gather(*map(self._resolved, wanted)), strict=True))
+        values = {}
+        for reference, value in found.items():
+            if isinstance(value, SecretError):
+                raise value
+            values[reference] = value.text
+        return values
+
+    async def handed(self, spec: ContainerSpec) -> tuple[dict[str, str], dict[str, str]]:
+        """What a container is made with: the values by reference, and the label that tells of them later.
+
+        Raises `SecretError`.
+        """
+        return await self.values(spec), await self.label(spec)
+
+    async def label(self, spec: ContainerSpec) -> dict[str, str]:
+        """The label of a container that is made with these secrets: their marks.
+
+        None of what plans do not compare, and none where no key can be kept: the container then tells nothing.
+        Raises `SecretError`.
+        """
+        compared = [(key, reference) for key, reference in references(spec) if is_compared(reference)]
+        if not compared:
+            return {}
+        values = await self.values(spec)
+        try:
+            key = made_key()
+        except SecretKeyError:
+            return {}
+        marks = sorted((name, key.mark(reference, values[reference])) for name, reference in compared)
+        return secrets_label(SecretMarks(key.id, tuple(marks)))
+
+    async def seen(self, marked: Callable[[str], Iterable[str]]) -> SeenSecrets:
+        """What the secrets are now. `marked`: the references that have marks under the key of this id."""
+        try:
+            key = read_key()
+        except SecretKeyError as error:
+            return SeenSecrets(no_key=str(error))
+        wanted = sorted(set(marked(key.id)))
+        found = dict(zip(wanted, await asyncio.gather(*map(self._resolved, wanted)), strict=True))
+        marks = tuple((ref, key.mark(ref, value.text)) for ref, value in found.items() if isinstance(value, _Value))
+        unknown = tuple((ref, value.reason) for ref, value in found.items() if isinstance(value, SecretError))
+        return SeenSecrets(SecretMarks(key.id, marks), unknown)
+
+    def hider(self, specs: Iterable[ContainerSpec]) -> Callable[[str], str]:
+        """A function that takes the values of these containers' secrets out of a text.
+
+        An engine may print its environment, and the last lines of a failed one are shown. Nothing is resolved for it:
+        it knows what this run has resolved by the time of the text, and variables of this process.
+        """
+        wanted = {pair for spec in specs for pair in references(spec)}
+        if not wanted:
+            return lambda text: text
+
+        def hide(text: str) -> str:
+            return redactor((name, self._known(reference)) for name, reference in wanted)(text)
+
+        return hide
+
+    def _known(self, reference: str) -> str:
+        task = self._asked.get(reference)
+        if task is not None and task.done() and not task.cancelled():
+            value = task.result()
+            return value.text if isinstance(value, _Value) else ""
+        kind, _, name = reference.partition(":")
+        return (variable(name) or "") if kind == "env" else ""
+
+    async def _resolved(self, reference: str) -> _Value | SecretError:
+        task = self._asked.get(reference)
+        if task is None or task.cancelled():
+            task = self._asked[reference] = asyncio.create_task(_settled(reference), name=f"secret {reference}")
+        if not task.done():
+            await asyncio.wait([task])  # who stops waiting does not stop it for the others
+        return task.result()
+
+
+async def _settled(reference: str) -> _Value | SecretError:
     try:
-        return _value(reference)
-    except SecretError:
-        return None
-
-
-def _value(reference: str) -> str:
-    scheme, _, rest = reference.partition(":")
-    try:
-        value = _variable(reference, rest) if scheme == "env" else Path(rest).read_bytes().decode().removesuffix("\n")
-        value.encode()  # a variable that is no UTF-8 is read with stand-ins, which Docker would make other bytes of
-    except (OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise SecretError(f"secret {reference}: {reason}") from None
-    if "\0" in value:
-        raise SecretError(f"secret {reference}: holds a NUL character, which no variable of a container can")
-    return value
-
-
-def _variable(reference: str, name: str) -> str:
-    if name not in os.environ:
-        raise SecretError(f"secret {reference}: the variable is not set here")
-    return os.environ[name]
+        return _Value(await value_of(reference))
+    except SecretError as error:
+        return error
