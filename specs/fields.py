@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from specs.diagnostics import did_you_mean, refuse
+from specs.secret_references import PATTERN, secret_reference
 
 KEY_TYPES = (
     "ssh-ed25519",
@@ -129,17 +130,6 @@ def _expression(text: str) -> str:
     return text
 
 
-def _secret_reference(text: str) -> str:
-    # The text is not repeated in the message: it may be the secret itself.
-    if re.fullmatch(r"env:[A-Za-z_][A-Za-z0-9_]*|file:/.+", text, re.ASCII):
-        return text
-    raise refuse(
-        "not a reference to a secret",
-        "A spec never holds a secret, only where the controller finds it.",
-        "write env:NAME or file:/absolute/path",
-    )
-
-
 Name = Annotated[
     str,
     *_matching(
@@ -246,10 +236,10 @@ HostKey = Annotated[str, AfterValidator(_host_key), WithJsonSchema({**_STRING, "
 
 SecretReference = Annotated[
     str,
-    AfterValidator(_secret_reference),
-    WithJsonSchema({**_STRING, "pattern": "^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)$"}),
+    AfterValidator(secret_reference),
+    WithJsonSchema({**_STRING, "pattern": PATTERN}),
 ]
-"""Where the controller finds a secret: env:NAME or file:/absolute/path."""
+"""Where the controller finds a secret: env:NAME, file:/path, command:PROGRAM ARGUMENTS or sops:/path#key.path."""
 
 Sha256 = Annotated[
     str,

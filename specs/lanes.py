@@ -32,7 +32,10 @@ Degree = Annotated[int, Field(ge=1, le=65536)]
 class Secret(Record):
     """A reference to a secret; the value itself is never part of a spec."""
 
-    secret: SecretReference = Field(description="env:NAME or file:/absolute/path, read on the controller")
+    secret: SecretReference = Field(
+        description="env:NAME, file:/absolute/path, command:PROGRAM ARGUMENTS or sops:/path/file.yaml#key.path: where the "
+        "controller finds it"
+    )
 
 
 def _kind_of_env(value: object) -> str | None:
@@ -178,7 +181,7 @@ class Lane(Record):
         default=None, description="what to run instead of the image's entrypoint, one word an item"
     )
     env: dict[EnvName, EnvValue] = Field(
-        default_factory=dict, description="environment: text, kept as written, or {secret: env:NAME | file:/path}"
+        default_factory=dict, description="environment: text, kept as written, or {secret: env:NAME}"
     )
     mounts: Annotated[tuple[Mount, ...], Strict(strict=False), AfterValidator(_apart)] = Field(
         default=(), description="folders and files of the node that the container sees"
