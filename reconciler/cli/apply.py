@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reconciler.cli.notes import tell_of_secrets
 from reconciler.cli.plan import Format, rendered
 from reconciler.cli.wiring import (
     DEFAULT_DEADLINE_S,
@@ -54,7 +55,9 @@ def apply(
     commit = commit_of(file)
 
     async def work(fleet: "Fleet") -> int:
-        made = fleet.plan(await fleet.observe(deadline), commit=commit)
+        observed = await fleet.observe(deadline)
+        tell_of_secrets(fleet, observed)
+        made = fleet.plan(observed, commit=commit)
         return await carry_out(fleet, made, yes=yes, as_json=as_json, command="apply")
 
     raise typer.Exit(run(context, with_fleet(fleet, work)))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reconciler.cli.notes import tell_of_secrets
 from reconciler.cli.wiring import (
     DEFAULT_DEADLINE_S,
     DEFAULT_SPEC,
@@ -60,6 +61,7 @@ def drift(
 
     fleet = load(context, file)
     observed, found = run(context, with_fleet(fleet, work))
+    tell_of_secrets(fleet, observed)
     report = _rendered(fleet.spec.fleet, found, Format.JSON if as_json else output)
     if out is None:
         say(report)

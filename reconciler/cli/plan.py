@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reconciler.cli.notes import tell_of_secrets
 from reconciler.cli.wiring import (
     DEFAULT_DEADLINE_S,
     DEFAULT_SPEC,
@@ -67,6 +68,7 @@ def plan(
         return await fleet.observe(deadline)
 
     observed = run(context, with_fleet(fleet, look))
+    tell_of_secrets(fleet, observed)
     made = fleet.plan(observed, commit=commit_of(file))
     if out is not None:
         write_whole(out, plan_json(made) + "\n")

@@ -1,4 +1,4 @@
-"""The containers of one node, by the docker SDK."""
+"""The containers of one node, by the docker SDK. What they print is read without the secrets they were given."""
 
 import math
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.core.desired import ContainerSpec
 from reconciler.core.observed import Container
+from reconciler.core.redaction import redactor
+from reconciler.core.secret_marks import references
 from reconciler.nodes import container_create, inspect
 from reconciler.nodes.docker_engine import DockerEngine
 from reconciler.nodes.docker_sdk import DockerSdk
@@ -44,7 +46,8 @@ class SshContainers:
         try:
             made = await self._sdk.call(f"creating {name}", partial(_create, body=body, name=name), CREATE_S)
         except NodeError as error:
-            raise NodeError(error.kind, redacted(error.message, secrets), error.hint) from None
+            hide = redactor((key, secrets[reference]) for key, reference in references(spec))
+            raise NodeError(error.kind, hide(error.message), error.hint) from None
         return str(made["Id"])
 
     async def start(self, ref: str) -> None:
@@ -79,25 +82,18 @@ class SshContainers:
 
     async def _log(self, ref: str, tail: int, follow: bool) -> AsyncIterator[str]:
         found = await self._engine.get(f"/containers/{ref}/json")
-        lines = LogLines(framed=not found["Config"].get("Tty"))
+        lines, hide = LogLines(framed=not found["Config"].get("Tty")), redactor(inspect.secret_values(found))
         params = {"stdout": "1", "stderr": "1", "tail": str(tail), "follow": str(int(follow))}
         doing, path = f"reading the logs of {short_ids(ref)}", f"/containers/{ref}/logs"
         async with self._engine.stream(doing, "GET", path, params) as chunks:
             async for chunk in chunks:
                 for line in lines.feed(chunk):
-                    yield line
+                    yield hide(line)
         for line in lines.rest():
-            yield line
+            yield hide(line)
 
 
 def _create(api: "docker.APIClient", body: dict[str, Any], name: str) -> dict[str, Any]:
     """Not by `create_container`, which adds the proxy settings of the controller's Docker configuration to the env."""
     made: dict[str, Any] = api.create_container_from_config(body, name)  # type: ignore[no-untyped-call]
     return made
-
-
-def redacted(text: str, secrets: Mapping[str, str]) -> str:
-    """`text` without the values, should Docker have quoted one."""
-    for value in secrets.values():
-        text = text.replace(value, "[redacted]") if value else text
-    return text

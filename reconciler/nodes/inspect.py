@@ -77,6 +77,14 @@ def container_from_inspect(found: Json) -> Container:
     )
 
 
+def secret_values(found: Json) -> tuple[tuple[str, str], ...]:
+    """Env key and value of each secret a container of ours was made with. For hiding them, and for nothing else."""
+    config = found["Config"]
+    names = identity.secret_references(config.get("Labels") or {})
+    pairs = (line.partition("=") for line in config.get("Env") or ())
+    return tuple((name, value) for name, _, value in pairs if name in names)
+
+
 def _bare(name: str) -> str:
     return name.removeprefix("/")
 

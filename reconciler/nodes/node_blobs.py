@@ -9,6 +9,7 @@ from tempfile import TemporaryFile
 from typing import IO
 
 from reconciler.images.errors import SupplyError, SupplyErrorKind
+from reconciler.nodes.child_env import child_environment
 from reconciler.nodes.errors import NodeError
 from reconciler.nodes.openssh import OpenSsh, failure, login_command
 from reconciler.nodes.ssh import SshSession
@@ -95,7 +96,9 @@ class NodeBlobs:
         pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
         try:
             argv = self._ssh.argv(command)
-            return subprocess.Popen(argv, stdin=nothing, stdout=pipe, stderr=errors, start_new_session=True)
+            return subprocess.Popen(
+                argv, env=child_environment(), stdin=nothing, stdout=pipe, stderr=errors, start_new_session=True
+            )
         except NodeError as error:
             raise SupplyError(SupplyErrorKind.NO_ANSWER, error.message, error.hint) from error
         except OSError as error:

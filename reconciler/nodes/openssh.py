@@ -23,6 +23,7 @@ from typing import IO, TypeVar
 
 from reconciler.core.observed import Listener, Unknown, UnknownKind
 from reconciler.nodes import facts, loopback, ssh_config
+from reconciler.nodes.child_env import child_environment
 from reconciler.nodes.errors import ErrorKind, NodeError, NodeUnknownError
 from reconciler.nodes.host_keys import place
 from reconciler.nodes.sockets import SocketPaths
@@ -192,7 +193,13 @@ class OpenSsh:
         argv, errors = self.argv(command, *forwards), subprocess.PIPE
         try:
             process = await asyncio.create_subprocess_exec(
-                *argv, stdin=stdin, stdout=stdout, stderr=errors, limit=LONGEST_LINE, start_new_session=True
+                *argv,
+                env=child_environment(),
+                stdin=stdin,
+                stdout=stdout,
+                stderr=errors,
+                limit=LONGEST_LINE,
+                start_new_session=True,
             )
         except OSError as error:
             raise NodeError(ErrorKind.REFUSED, f"ssh cannot be started here: {error}") from error

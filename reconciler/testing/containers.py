@@ -1,10 +1,12 @@
 """A container of the simulation, and how the Docker API would show it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from reconciler.core import identity
 from reconciler.core.desired import ContainerSpec, EnvValue, SecretRef
 from reconciler.core.observed import RUNNING_STATES, Container
+from reconciler.core.redaction import redactor
 from reconciler.testing.behaviours import Behaviour
 from reconciler.testing.clock import rfc3339
 
@@ -71,6 +73,11 @@ class SimContainer:
             started_at=_time(self.started_s),
             finished_at=_time(self.finished_s),
         )
+
+    def told(self, lines: Iterable[str]) -> tuple[str, ...]:
+        """What it printed, as it is read: without the secrets it was given."""
+        secrets = identity.secret_references(self.labels)
+        return tuple(map(redactor((key, value) for key, value in self.env if key in secrets), lines))
 
     def _shown_env(self) -> tuple[tuple[str, EnvValue], ...]:
         secrets = identity.secret_references(self.labels)

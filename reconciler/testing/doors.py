@@ -69,7 +69,7 @@ class SimContainers:
 
     async def logs(self, ref: str, tail: int) -> Sequence[str]:
         """The last lines."""
-        return await self._line.ask("logs", ref, lambda: _last(self._runtime.require(ref).logs, tail))
+        return await self._line.ask("logs", ref, lambda: _last(self._runtime.require(ref), tail))
 
     async def follow(self, ref: str, tail: int) -> AsyncIterator[str]:
         """The last lines and each new one until it stops."""
@@ -77,7 +77,7 @@ class SimContainers:
         seen = max(0, len(found.logs) - tail)
         while True:
             fresh = tuple(found.logs[seen:])
-            for line in fresh:
+            for line in found.told(fresh):
                 yield line
             seen += len(fresh)
             if not found.is_running and seen == len(found.logs):
@@ -165,5 +165,5 @@ def _has_news(found: SimContainer, seen: int) -> bool:
     return len(found.logs) > seen or not found.is_running
 
 
-def _last(lines: Sequence[str], count: int) -> tuple[str, ...]:
-    return tuple(lines[max(0, len(lines) - count) :])
+def _last(found: SimContainer, count: int) -> tuple[str, ...]:
+    return found.told(found.logs[max(0, len(found.logs) - count) :])
