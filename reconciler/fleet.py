@@ -7,41 +7,37 @@ async with fleet:
 """
 
 import asyncio
-import time
-import uuid
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import specs
 import state
-from reconciler import history, person
+from reconciler import history
+from reconciler.applying import Application, Applied
 from reconciler.core.desired import Desired
 from reconciler.core.drift import Finding, findings
-from reconciler.core.events import RunEnded, RunStarted
 from reconciler.core.gate import Verdict
 from reconciler.core.lock import insist_on_agreement
-from reconciler.core.machine import Machine, Status
 from reconciler.core.needs import images_lacking, paths_to_boot
 from reconciler.core.observed import Observed
-from reconciler.core.outcome import Exit, apply_exit, cut_short_exit
-from reconciler.core.plan import Op, Plan
+from reconciler.core.outcome import Exit
+from reconciler.core.plan import Plan
 from reconciler.core.planner import PlanOptions, make_plan
 from reconciler.core.secret_notes import marked_references
 from reconciler.core.status import FleetStatus, can_be_asked, lane_status, running_refs, unwanted, views, with_failure
-from reconciler.core.summary import applied_before, apply_summary, cut_short_summary, unsettled_summary
-from reconciler.core.sync import make_sync_plan
 from reconciler.core.withhold import going, withheld_summary
 from reconciler.engines import RULES, desired_fleet
 from reconciler.execution.gate import GangWatch, judged
-from reconciler.execution.runner import Failure, OnEvent, Runner
+from reconciler.execution.runner import OnEvent
 from reconciler.execution.secrets import Secrets
 from reconciler.images import lockfile
 from reconciler.nodes import protocols
 from reconciler.nodes.observation import observe_all, with_inventory
 from reconciler.version import TOOL
+
+__all__ = ["Applied", "Fleet", "over_ssh"]
 
 OBSERVE_S = 10.0
 """Default deadline of reading one node."""
@@ -50,22 +46,6 @@ STATE_FOLDER = ".fleet"
 
 OpenStore = Callable[[Path], state.Store]
 Connect = Callable[[specs.Spec], protocols.Fleet]
-
-
-@dataclass(frozen=True)
-class Applied:
-    """How an apply ended. `unsettled` is the plan that should have been empty afterwards, when it was not.
-
-    `sent_bytes`: bytes of images that left the controller for it.
-    """
-
-    run_id: str
-    exit: Exit
-    summary: str
-    failures: tuple[Failure, ...]
-    status: dict[str, Status]
-    unsettled: Plan | None = None
-    sent_bytes: int = 0
 
 
 def over_ssh(spec: specs.Spec) -> protocols.Fleet:
@@ -141,94 +121,23 @@ class Fleet:
         stop: asyncio.Event | None = None,
         command: str = "apply",
         saved_id: str | None = None,
+        wait_s: float | None = 0.0,
     ) -> Applied:
         """Carry out the plan, then observe and plan again: that plan has to be empty.
 
         A plan with refusals is not touched, nor is what is withheld of one. `saved_id`: of a saved plan, which is
-        carried out once. Raises `state.StateError` before the first effect when the journal cannot be written. Set
-        `stop` to interrupt.
+        carried out once. `wait_s`: how long to wait for leases that others hold; None: as long as it takes.
+        Raises `state.StateError` before the first effect when the journal cannot be written, and `NodeError` when a
+        node has no lease to give. Set `stop` to interrupt.
         """
         plan = going(plan)
         if plan.refusals or (plan.withheld and plan.is_empty):
             why = f"refused: {plan.refusals[0].summary}" if plan.refusals else withheld_summary(plan)
             return Applied("", Exit.REFUSED, why, (), {})
-        store = self.open_state()
-        sent_bytes = self.nodes.sent_bytes
-        try:
-            store.check_writable()
-            run = self._run_of(plan, command)
-            store.begin_run(run)
-            earlier = store.claim_plan(saved_id, run.id, run.started_at) if saved_id else None
-            if earlier is not None:
-                store.end_run(run.id, int(Exit.REFUSED), time.time())
-                return Applied(run.id, Exit.REFUSED, applied_before(earlier), (), {})
-            on_event(RunStarted(run.id, plan))
-            runner = Runner(plan, self.nodes, store, run.id, on_event, stop or asyncio.Event(), self._secrets)
-            machine = await runner.run()
-            applied = await self._concluded(store, runner, machine)
-            applied = replace(applied, sent_bytes=self.nodes.sent_bytes - sent_bytes)
-        finally:
-            store.close()
-        on_event(RunEnded(run.id, int(applied.exit), applied.summary))
-        return applied
-
-    async def _concluded(self, store: state.Store, runner: Runner, machine: Machine) -> Applied:
-        """The end of a run, judged and recorded. What was done stays done where it cannot be recorded."""
-        failures = tuple(runner.failures)
-        if runner.lost is not None:
-            summary = cut_short_summary(machine, runner.lost.summary, runner.lost.hint)
-            return Applied(runner.run_id, cut_short_exit(machine), summary, failures, dict(machine.status))
-        applied = await self._judge(runner.run_id, machine, failures)
-        try:
-            self._record_revisions(store, runner.run_id, machine)
-            if not any(entry.run_id == runner.run_id for entry in store.open_entries()):
-                store.end_run(runner.run_id, int(applied.exit), time.time())
-        except state.StateError as error:
-            return replace(applied, summary=f"{applied.summary}; its end is not recorded: {error.summary}")
-        return applied
-
-    def _run_of(self, plan: Plan, command: str) -> state.Run:
-        return state.Run(
-            id=uuid.uuid4().hex[:12],
-            command=command,
-            fleet=plan.fleet,
-            spec_fingerprint=plan.spec,
-            plan_id=plan.id,
-            commit=plan.commit,
-            user=person.user(),
-            host=person.host(),
-            started_at=time.time(),
+        application = Application(
+            self, plan, on_event, stop or asyncio.Event(), self._secrets, command, saved_id, wait_s
         )
-
-    async def _judge(self, run_id: str, machine: Machine, failures: tuple[Failure, ...]) -> Applied:
-        code = apply_exit(machine)
-        applied = Applied(run_id, code, apply_summary(machine, code), failures, dict(machine.status))
-        if code not in {Exit.OK, Exit.UNREACHABLE}:
-            return applied
-        again = self._planned_again(machine.plan, await self.observe())
-        touched = {change.gang for change in machine.plan.changes}
-        unsettled = [change for change in again.changes if change.gang in touched]
-        if not unsettled:
-            return _but_withheld(applied, machine.plan)
-        summary = unsettled_summary(unsettled)
-        return replace(applied, exit=Exit.NEEDS_A_PERSON, summary=summary, unsettled=again)
-
-    def _planned_again(self, done: Plan, observed: Observed) -> Plan:
-        """The plan that has to be empty now: after one that only brought images, images are all that counts."""
-        if done.is_sync:
-            return make_sync_plan(self.desired, observed)
-        return self.plan(observed, allow_empty=True)
-
-    def _record_revisions(self, store: state.Store, run_id: str, machine: Machine) -> None:
-        """Write down each gang that was proved, with how long its boot took."""
-        spans = history.boot_spans(store, run_id)
-        for step in machine.with_status(Status.APPLIED):
-            if step.op is Op.VERIFY and step.gang in spans:
-                gang = machine.plan.gang(step.gang)
-                number = max((item.revision or 1 for item in machine.plan.steps if item.gang == step.gang), default=1)
-                began, ended = spans[step.gang]
-                head = gang.ranks[0].fingerprint
-                store.confirm(state.Revision(step.gang, number, head, run_id, ended, ended - began))
+        return await application.run()
 
     def boots(self, gang: str) -> tuple[float, ...]:
         """How long the last boots of the gang took, in seconds, newest first; empty when nothing is recorded.
@@ -278,9 +187,3 @@ class Fleet:
         else:
             for line in await session.containers.logs(container, tail):
                 yield line
-
-
-def _but_withheld(applied: Applied, plan: Plan) -> Applied:
-    if not plan.withheld:
-        return applied
-    return replace(applied, exit=Exit.REFUSED, summary=f"{applied.summary}\n{withheld_summary(plan)}")

@@ -2,8 +2,17 @@
 
 from dataclasses import dataclass
 
+from reconciler.core.leases import Holder
 from reconciler.core.machine import Status
 from reconciler.core.plan import Plan, Step
+
+
+@dataclass(frozen=True)
+class LeaseAwaited:
+    """Somebody else has the lease of a node, and it is waited for."""
+
+    node: str
+    holder: Holder
 
 
 @dataclass(frozen=True)
@@ -58,4 +67,4 @@ class RunEnded:
     summary: str
 
 
-Event = RunStarted | StepStarted | StepProgress | StepEnded | Interrupted | RunEnded
+Event = LeaseAwaited | RunStarted | StepStarted | StepProgress | StepEnded | Interrupted | RunEnded

@@ -5,7 +5,7 @@ it only finds out whether what the plan says is still right.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -19,18 +19,20 @@ from reconciler.core.neighbours import intruders, told
 from reconciler.core.observed import Container
 from reconciler.core.plan import Op, Phase, Plan, Step, is_return
 from reconciler.core.transfer import Relay
-from reconciler.execution.gate import CONNECT_S, GangWatch, wait_until_proved
+from reconciler.execution.attempts import CONNECT_S, Attempts, Handler
+from reconciler.execution.attempts import told as told_error
+from reconciler.execution.fencing import FencedNode
+from reconciler.execution.gate import GangWatch, wait_until_proved
+from reconciler.execution.leasing import LeaseKeeper
 from reconciler.execution.outcomes import APPLIED, NOOP, Outcome, failed, stale
-from reconciler.execution.secrets import SecretError, Secrets
+from reconciler.execution.secrets import Secrets
 from reconciler.nodes.errors import ErrorKind, NodeError
-from reconciler.nodes.protocols import Fleet, Node, Progress
+from reconciler.nodes.protocols import Fleet, Progress
 
-TRIES = 3
 ROOM_S = 120.0
 POLL_S = 1.0
 
 OnProgress = Callable[[Progress], None]
-Handler = Callable[[Step, Node], Awaitable[Outcome]]
 
 
 def operation_of(run_id: str, step: Step) -> str:
@@ -45,7 +47,8 @@ class Effects:
     plan: Plan
     fleet: Fleet
     run_id: str
-    secrets: Secrets = field(default_factory=Secrets)
+    secrets: Secrets
+    leases: LeaseKeeper
 
     async def carry_out(self, step: Step, on_progress: OnProgress) -> Outcome:
         """Do the step. Never raises for trouble of a node; cancellation goes through."""
@@ -54,7 +57,8 @@ class Effects:
         if step.op is Op.VERIFY:
             outcome = await self._verify(step, say)
         else:
-            outcome = await self._on_node(step, self._handler(step, say))
+            attempts = Attempts(self.fleet, self.leases)
+            outcome = await attempts.of(step, self._handler(step, say), lambda text: say(Progress(0, None, text)))
         return replace(outcome, detail=hide(outcome.detail), logs=tuple(hide(line) for line in outcome.logs))
 
     def hider(self, step: Step) -> Callable[[str], str]:
@@ -67,7 +71,7 @@ class Effects:
             return lambda step, node: self._pull(step, node, on_progress)
         handlers: dict[Op, Handler] = {
             Op.CREATE: self._create,
-            Op.STOP: _stop,
+            Op.STOP: partial(_stop, self.run_id),
             Op.UNPROVE: _unprove,
             Op.ROOM: self._room,
             Op.START: self._start,
@@ -77,24 +81,7 @@ class Effects:
         }
         return handlers[step.op]
 
-    async def _on_node(self, step: Step, handler: Handler) -> Outcome:
-        """Try, and after a lost connection look and try again; what the node says itself is final."""
-        trouble = NodeError(ErrorKind.LOST, "not tried")
-        for attempt in range(TRIES):
-            try:
-                node = await self.fleet.connect(step.node or "", CONNECT_S)
-                return await handler(step, node)
-            except NodeError as error:
-                if not error.is_transport:
-                    return failed(_told(error))
-                trouble = error
-            except SecretError as error:
-                return failed(str(error))
-            if attempt + 1 < TRIES:
-                await asyncio.sleep(2.0**attempt)
-        return Outcome(Status.UNREACHABLE, _told(trouble))
-
-    async def _pull(self, step: Step, node: Node, on_progress: OnProgress) -> Outcome:
+    async def _pull(self, step: Step, node: FencedNode, on_progress: OnProgress) -> Outcome:
         gang = self.plan.gang(step.gang)
         pin = gang.ranks[step.rank or 0].container.image
         if await node.images.present(pin) is not None:
@@ -113,7 +100,7 @@ class Effects:
     def _platform(self, step: Step) -> str:
         return dict(self.plan.platforms)[step.node or ""]
 
-    async def _create(self, step: Step, node: Node) -> Outcome:
+    async def _create(self, step: Step, node: FencedNode) -> Outcome:
         gang = self.plan.gang(step.gang)
         rank = gang.ranks[step.rank or 0]
         operation = operation_of(self.run_id, step)
@@ -134,7 +121,7 @@ class Effects:
             raise
         return APPLIED
 
-    async def _start(self, step: Step, node: Node) -> Outcome:
+    async def _start(self, step: Step, node: FencedNode) -> Outcome:
         gang = self.plan.gang_of(step)
         found = await _look(step, node)
         if found is None:
@@ -151,7 +138,7 @@ class Effects:
         await node.containers.start(found.id)
         return APPLIED
 
-    async def _ready(self, step: Step, node: Node) -> Outcome:
+    async def _ready(self, step: Step, node: FencedNode) -> Outcome:
         """Wait until the rank's port accepts a connection, or its container ends."""
         gang = self._gang(step)
         rank = gang.ranks[step.rank or 0]
@@ -169,7 +156,7 @@ class Effects:
             await asyncio.sleep(POLL_S)
         return APPLIED
 
-    async def _room(self, step: Step, node: Node) -> Outcome:
+    async def _room(self, step: Step, node: FencedNode) -> Outcome:
         """Wait until the memory the rank declares is really free."""
         need = self._gang(step).ranks[step.rank or 0].memory_bytes or 0
         deadline_s = asyncio.get_running_loop().time() + ROOM_S
@@ -198,7 +185,9 @@ class Effects:
                 node = await self.fleet.connect(name, CONNECT_S)
                 others = intruders(self.plan, await node.observer.observe())
             except NodeError as error:
-                return Outcome(Status.UNREACHABLE, _told(error)) if error.is_transport else failed(_told(error))
+                return (
+                    Outcome(Status.UNREACHABLE, told_error(error)) if error.is_transport else failed(told_error(error))
+                )
             if others:
                 return failed(told(name, others))
         return APPLIED
@@ -243,10 +232,6 @@ def _say_hidden(on_progress: OnProgress, hide: Callable[[str], str], news: Progr
     on_progress(replace(news, doing=hide(news.doing)))
 
 
-def _told(error: NodeError) -> str:
-    return f"{error.message}{f' ({error.hint})' if error.hint else ''}"
-
-
 def _is_planned(found: Container, step: Step, gang: Gang | None) -> bool:
     """What returns is known by its id; what is new, by what it runs."""
     if is_return(step) or gang is None:
@@ -254,21 +239,23 @@ def _is_planned(found: Container, step: Step, gang: Gang | None) -> bool:
     return found.owner is not None and found.owner.fingerprint == gang.ranks[step.rank or 0].fingerprint
 
 
-async def _look(step: Step, node: Node) -> Container | None:
+async def _look(step: Step, node: FencedNode) -> Container | None:
     return await node.containers.inspect(step.container_id or step.target)
 
 
-async def _stop(step: Step, node: Node) -> Outcome:
+async def _stop(run_id: str, step: Step, node: FencedNode) -> Outcome:
     found = await _look(step, node) or await node.containers.inspect(proved_name(step.target))
     if found is None or not found.is_running:
         return NOOP
     if found.owner is None:
         return stale(f"{step.target} on {node.name} is not ours")
+    if step.container_id is None and not found.owner.operation.startswith(f"{run_id}/"):
+        return stale(f"{step.target} on {node.name} was made by another run")
     await node.containers.stop(found.id, step.grace_s if step.grace_s is not None else 30.0)
     return APPLIED
 
 
-async def _unprove(step: Step, node: Node) -> Outcome:
+async def _unprove(step: Step, node: FencedNode) -> Outcome:
     found = await _look(step, node)
     if found is None:
         return stale(f"{step.target} is gone from {node.name}")
@@ -280,7 +267,7 @@ async def _unprove(step: Step, node: Node) -> Outcome:
     return APPLIED
 
 
-async def _confirm(step: Step, node: Node) -> Outcome:
+async def _confirm(step: Step, node: FencedNode) -> Outcome:
     found = await _look(step, node) or await node.containers.inspect(proved_name(step.target))
     if found is None or found.state not in step.states:
         return failed(f"{step.target} on {node.name} {describe_end(found)}")
@@ -290,7 +277,7 @@ async def _confirm(step: Step, node: Node) -> Outcome:
     return APPLIED
 
 
-async def _remove(step: Step, node: Node) -> Outcome:
+async def _remove(step: Step, node: FencedNode) -> Outcome:
     found = await _look(step, node)
     if found is None:
         return NOOP

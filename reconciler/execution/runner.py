@@ -11,6 +11,7 @@ from reconciler.core.events import Event, Interrupted, StepEnded, StepProgress, 
 from reconciler.core.machine import BAD, Machine, Status
 from reconciler.core.plan import Op, Plan, Step
 from reconciler.execution.effects import Effects, operation_of
+from reconciler.execution.leasing import LeaseKeeper
 from reconciler.execution.outcomes import Outcome, failed
 from reconciler.execution.secrets import Secrets
 from reconciler.nodes.protocols import Fleet, Progress
@@ -47,7 +48,8 @@ class Runner:
     run_id: str
     on_event: OnEvent
     stop: asyncio.Event
-    secrets: Secrets = field(default_factory=Secrets)
+    secrets: Secrets
+    leases: LeaseKeeper
     failures: list[Failure] = field(default_factory=list)
     lost: state.StateError | None = None
     _called_off: set[str] = field(default_factory=set)
@@ -55,7 +57,7 @@ class Runner:
     async def run(self) -> Machine:
         """Carry out the plan; the machine in its end state. Every effect is journaled before and after."""
         machine = Machine(self.plan)
-        effects = Effects(self.plan, self.fleet, self.run_id, self.secrets)
+        effects = Effects(self.plan, self.fleet, self.run_id, self.secrets, self.leases)
         tasks: dict[asyncio.Task[Outcome], Step] = {}
         stopping = asyncio.ensure_future(self.stop.wait())
         try:

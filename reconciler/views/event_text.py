@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from reconciler.core.events import Event, Interrupted, RunEnded, RunStarted, StepEnded, StepStarted
+from reconciler.core.events import Event, Interrupted, LeaseAwaited, RunEnded, RunStarted, StepEnded, StepStarted
 from reconciler.core.machine import BAD, GOOD, Status
 from reconciler.core.plan import Op, Step
 from reconciler.views.words import duration, one_line, shortened
@@ -30,7 +30,9 @@ def event_lines(event: Event) -> Iterator[str]:
 
 
 def _lines(event: Event) -> Iterator[str]:
-    if isinstance(event, RunStarted):
+    if isinstance(event, LeaseAwaited):
+        yield f"waiting for the lease of {event.node}: {event.holder.told}"
+    elif isinstance(event, RunStarted):
         yield f"run {event.run_id}: plan {event.plan.id}, {len(event.plan.steps)} steps"
     elif isinstance(event, StepStarted) and event.step.op in WAITS:
         yield f"  ... {step_words(event.step)}"

@@ -1,0 +1,101 @@
+"""A node whose every effect is fenced: right before it, the lease of the node is proved to be held.
+
+Reading needs no lease. Whoever changes a node goes through here, so that two controllers never change the same one.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from reconciler.core.desired import ContainerSpec, ImagePin
+from reconciler.core.observed import Container, LocalImage
+from reconciler.core.transfer import Relay
+from reconciler.nodes.protocols import Containers, EngineAccess, Images, Node, Observer, OnProgress
+
+Prove = Callable[[], Awaitable[None]]
+"""Raises `NodeError` when the lease is not held."""
+
+
+class FencedNode:
+    """The doors of a node that effects use. `prove` is called right before each effect."""
+
+    def __init__(self, node: Node, prove: Prove) -> None:
+        self.name = node.name
+        self.observer: Observer = node.observer
+        self.engines: EngineAccess = node.engines
+        self.containers: Containers = FencedContainers(node.containers, prove)
+        self.images: Images = FencedImages(node.images, prove)
+
+
+@dataclass(frozen=True)
+class FencedContainers:
+    """See `protocols.Containers`."""
+
+    containers: Containers
+    prove: Prove
+
+    async def inspect(self, ref: str) -> Container | None:
+        """See `Containers.inspect`."""
+        return await self.containers.inspect(ref)
+
+    async def create(
+        self, name: str, spec: ContainerSpec, image_id: str, labels: Mapping[str, str], secrets: Mapping[str, str]
+    ) -> str:
+        """See `Containers.create`."""
+        await self.prove()
+        return await self.containers.create(name, spec, image_id, labels, secrets)
+
+    async def start(self, ref: str) -> None:
+        """See `Containers.start`."""
+        await self.prove()
+        await self.containers.start(ref)
+
+    async def stop(self, ref: str, grace_s: float) -> None:
+        """See `Containers.stop`."""
+        await self.prove()
+        await self.containers.stop(ref, grace_s)
+
+    async def rename(self, ref: str, name: str) -> None:
+        """See `Containers.rename`."""
+        await self.prove()
+        await self.containers.rename(ref, name)
+
+    async def remove(self, ref: str) -> None:
+        """See `Containers.remove`."""
+        await self.prove()
+        await self.containers.remove(ref)
+
+    async def logs(self, ref: str, tail: int) -> Sequence[str]:
+        """See `Containers.logs`."""
+        return await self.containers.logs(ref, tail)
+
+    def follow(self, ref: str, tail: int) -> AsyncIterator[str]:
+        """See `Containers.follow`."""
+        return self.containers.follow(ref, tail)
+
+
+@dataclass(frozen=True)
+class FencedImages:
+    """See `protocols.Images`."""
+
+    images: Images
+    prove: Prove
+
+    async def present(self, pin: ImagePin) -> LocalImage | None:
+        """See `Images.present`."""
+        return await self.images.present(pin)
+
+    async def stage(
+        self, pin: ImagePin, platform: str, on_progress: OnProgress, relay: Relay | None = None
+    ) -> LocalImage:
+        """See `Images.stage`."""
+        await self.prove()
+        return await self.images.stage(pin, platform, on_progress, relay)
+
+    async def inventory(self) -> tuple[LocalImage, ...]:
+        """See `Images.inventory`."""
+        return await self.images.inventory()
+
+    async def remove(self, image: LocalImage) -> None:
+        """See `Images.remove`."""
+        await self.prove()
+        await self.images.remove(image)
