@@ -80,6 +80,17 @@ def _endpoint(text: str) -> str:
     return text.rstrip("/")
 
 
+def _state_place(text: str) -> str:
+    # The text is not repeated in the message: it may hold a password.
+    scheme, has_scheme, rest = text.partition("://")
+    if not text.strip() or (has_scheme and scheme not in ("postgresql", "postgres")):
+        raise refuse("neither a folder nor a PostgreSQL URL", "", "write a path, or postgresql://USER@HOST/DATABASE")
+    if has_scheme and (":" in rest.partition("/")[0].rpartition("@")[0] or "password=" in rest.partition("?")[2]):
+        hint = "leave it out; the variable FLEET_STATE or the file ~/.pgpass has it"
+        raise refuse("the URL of the state holds a password", "What stands in a spec is no secret.", hint)
+    return text
+
+
 def _host_key(text: str) -> str:
     kind, _, rest = text.strip().partition(" ")
     key = rest.split(" ", 1)[0]
@@ -268,3 +279,6 @@ Port = Annotated[int, Field(ge=1, le=65535)]
 
 Expression = Annotated[str, Field(min_length=1), AfterValidator(_expression)]
 """A regular expression of Python's `re`."""
+
+StatePlace = Annotated[str, AfterValidator(_state_place)]
+"""Where the recorded state is: a folder on the controller, or the URL of a PostgreSQL database, without a password."""

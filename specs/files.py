@@ -17,8 +17,8 @@ MAX_INCLUDE_DEPTH = 16
 
 KEYS = ("include", *Spec.model_fields)
 
-RECORDS = ("images",)
-"""Sections that are one record, not objects by name: written in one file, whole."""
+RECORDS = ("images", "state")
+"""Sections that are one value, not objects by name: written in one file, whole."""
 
 
 class Files:

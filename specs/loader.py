@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from specs.diagnostics import Diagnostic, SpecErrors
 from specs.draft import Draft
-from specs.fields import Name, RegistryHost
+from specs.fields import Name, RegistryHost, StatePlace
 from specs.files import Files
 from specs.inventory import Cluster, Images, Node, Registry
 from specs.lanes import Lane, Model, Placement
@@ -39,6 +39,7 @@ _SHAPES: dict[str, Shape] = {
 }
 
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
+_STATE: TypeAdapter[str] = TypeAdapter(StatePlace)
 _REGISTRY_HOST: TypeAdapter[str] = TypeAdapter(RegistryHost)
 
 
@@ -54,29 +55,29 @@ def load(path: Path, rules: tuple[Rule, ...] = ()) -> Spec:
     fleet = parts.fleet(required=files.complete)
     sections = {name: parts.section(name) for name in _SECTIONS}
     placements = parts.placements()
-    images = parts.images()
+    images, state = parts.images(), parts.state()
     draft = _draft(sections, placements, files)
     for rule in (*RULES, *rules):
         faults.extend(rule(draft))
     if faults or fleet is None or images is None:
         raise SpecErrors(faults)
-    spec = Spec(fleet=fleet, images=images, placements=tuple(placements.values()), **sections)
+    spec = Spec(fleet=fleet, images=images, state=state, placements=tuple(placements.values()), **sections)
     return spec.with_source(files.order[0].parent.absolute(), tuple(files.order), partial(value_place, files.tree))
 
 
 def load_inventory(path: Path) -> Spec:
-    """Return the fleet, the registries, the nodes and the settings of images of a spec, and nothing it serves.
+    """Return the fleet, its registries and nodes, the settings of images and of the state, and nothing it serves.
 
     For what has to work before the lanes are valid. Raises SpecErrors with the faults of these.
     """
     faults: list[Diagnostic] = []
     files = Files(Path(path), faults)
     parts = _Parts(files.tree, faults)
-    fleet, images = parts.fleet(required=files.complete), parts.images()
+    fleet, images, state = parts.fleet(required=files.complete), parts.images(), parts.state()
     registries, nodes = parts.section("registries"), parts.section("nodes")
     if faults or fleet is None or images is None:
         raise SpecErrors(faults)
-    spec = Spec(fleet=fleet, images=images, registries=registries, nodes=nodes)
+    spec = Spec(fleet=fleet, images=images, state=state, registries=registries, nodes=nodes)
     return spec.with_source(files.order[0].parent.absolute(), tuple(files.order), partial(value_place, files.tree))
 
 
@@ -127,6 +128,11 @@ class _Parts:
         if entry is None:
             return Images()
         return self._check(Images.model_validate, entry.value, ("images",), _SHAPES["images"], Images)
+
+    def state(self) -> str | None:
+        """Return where the state is, or None where nobody says so, or after a fault."""
+        entry = self.tree.entries.get("state")
+        return self._check(_STATE.validate_python, entry.value, ("state",)) if entry else None
 
     def placements(self) -> dict[int, Placement]:
         """Return the valid placements by their position in the list."""

@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import Field, PrivateAttr, Strict
 
 from specs.diagnostics import Place
-from specs.fields import Name, RegistryHost
+from specs.fields import Name, RegistryHost, StatePlace
 from specs.inventory import Cluster, Images, Node, Registry
 from specs.lanes import Lane, Model, Placement
 from specs.records import Record
@@ -37,6 +37,12 @@ class Spec(Record):
         default_factory=dict, description="registries by the host that image references name, e.g. ghcr.io"
     )
     images: Images = Field(default=Images(), description="how images are kept, moved and cleaned up")
+    state: StatePlace | None = Field(
+        default=None,
+        description="where runs and revisions are recorded: a folder, relative to the main file, or a PostgreSQL URL "
+        "without its password (postgresql://USER@HOST/DATABASE); the variable FLEET_STATE goes before it; default: "
+        ".fleet",
+    )
     nodes: dict[Name, Node] = Field(default_factory=dict, description="the machines by name")
     clusters: dict[Name, Cluster] = Field(default_factory=dict, description="ordered sets of nodes by name")
     models: dict[Name, Model] = Field(default_factory=dict, description="models by name")
@@ -62,7 +68,7 @@ class Spec(Record):
         """ "sha256:<hex>" of the content: independent of the order of keys, comments, the layout in files.
 
         Values that equal their default do not count, so that a new field does not change old fingerprints; nor does how
-        images are moved, which changes nothing of what runs.
+        images are moved, and where the state is, which change nothing of what runs.
         """
         canonical = json.dumps(self._canonical(), sort_keys=True, separators=(",", ":"))
         return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
@@ -88,7 +94,7 @@ class Spec(Record):
         return origin.find(loc) if origin.find else Place(origin.root)
 
     def _canonical(self) -> dict[str, object]:
-        content = self.model_dump(mode="json", exclude_defaults=True, exclude={"images"})
+        content = self.model_dump(mode="json", exclude_defaults=True, exclude={"images", "state"})
         for name, node in self.nodes.items():
             ssh = content["nodes"][name]["ssh"]
             for key in ("identity_file", "known_hosts"):
