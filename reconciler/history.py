@@ -1,12 +1,18 @@
-"""What the recorded state says to people: how long boots took, and why the last one failed. No plan depends on it."""
+"""What the recorded state says to people: what was done, how long boots took, why one failed. No plan depends on it."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import dataclass
 
+import specs
 import state
-from reconciler.core.machine import BAD, GOOD
+from reconciler.core.exits import Exit
+from reconciler.core.machine import BAD, GOOD, Status
 from reconciler.core.plan import Op
+
+VARIABLE = "FLEET_STATE"
+"""Names the place of the state, before the spec does."""
 
 BOOTS = 5
 """So many of the last boots speak for the next one."""
@@ -15,21 +21,105 @@ RUNS_LOOKED_AT = 10
 """How far back it is looked for what became of a lane."""
 
 
-def boots(folder: Path, gang: str) -> tuple[float, ...]:
+RUNS_SEARCHED = 1000
+"""So many of the last runs are searched for those of one placement."""
+
+UNTOUCHED = frozenset({Status.NOOP, Status.SKIPPED, Status.STALE})
+"""Results of steps that changed nothing."""
+
+ENDS = {
+    Exit.OK: "done",
+    Exit.ERROR: "error",
+    Exit.REFUSED: "refused",
+    Exit.UNREACHABLE: "nodes unreachable",
+    Exit.LEASE_HELD: "lease held",
+    6: "rolled back",
+    Exit.NEEDS_A_PERSON: "needs a person",
+    Exit.INTERRUPTED: "interrupted",
+}
+"""How a run ended, in a word, by its exit code."""
+
+UNFINISHED = "unfinished"
+"""A run without an end: it is going on, or it died."""
+
+
+@dataclass(frozen=True)
+class PastRun:
+    """One run as a line of history. `touched`: the placements it changed, or tried to. `open`: effects not settled.
+
+    Times are seconds since the epoch (UTC).
+    """
+
+    id: str
+    started_at: float
+    ended_at: float | None
+    who: str
+    command: str
+    commit: str | None
+    plan_id: str
+    exit_code: int | None
+    outcome: str
+    touched: tuple[str, ...]
+    open: int
+
+
+def location(spec: specs.Spec) -> state.Location:
+    """Where the state of this fleet is: as the variable `FLEET_STATE` says, or the spec, or else beside it.
+
+    Raises `state.StateError` for a URL that leads to no PostgreSQL database.
+    """
+    return state.locate(os.environ.get(VARIABLE) or spec.state, spec.root)
+
+
+def past_runs(place: state.Location, limit: int, placement: str | None = None) -> tuple[PastRun, ...]:
+    """The last `limit` runs, newest first; only those that touched a placement, which is named by its address or lane.
+
+    Raises `state.StateError`.
+    """
+    with reading(place) as store:
+        if store is None:
+            return ()
+        found = (_past(run, store.entries(run.id)) for run in store.runs(RUNS_SEARCHED if placement else limit))
+        return tuple(run for run in found if placement is None or _concerns(run, placement))[:limit]
+
+
+def _past(run: state.Run, entries: tuple[state.Entry, ...]) -> PastRun:
+    touched = dict.fromkeys(entry.gang for entry in entries if entry.result not in UNTOUCHED)
+    return PastRun(
+        id=run.id,
+        started_at=run.started_at,
+        ended_at=run.ended_at,
+        who=f"{run.user}@{run.host}",
+        command=run.command,
+        commit=run.commit,
+        plan_id=run.plan_id,
+        exit_code=run.exit_code,
+        outcome=UNFINISHED if run.exit_code is None else ENDS.get(run.exit_code, f"exit {run.exit_code}"),
+        touched=tuple(touched),
+        open=sum(entry.is_open for entry in entries),
+    )
+
+
+def _concerns(run: PastRun, placement: str) -> bool:
+    return any(placement in {gang, gang.rpartition("/")[2]} for gang in run.touched)
+
+
+def boots(place: state.Location, gang: str) -> tuple[float, ...]:
     """How long the last boots of the gang took, in seconds, newest first. Raises `state.StateError`."""
-    with _read(folder) as store:
+    with reading(place) as store:
         return () if store is None else store.boots(gang, BOOTS)
 
 
-def failures(folder: Path) -> dict[str, str]:
+def failures(place: state.Location) -> dict[str, str]:
     """By gang: what went wrong in the newest run that booted or proved it, if something did. Raises `StateError`."""
-    with _read(folder) as store:
+    with reading(place) as store:
         return {} if store is None else _failures(store)
 
 
 @contextmanager
-def _read(folder: Path) -> Iterator[state.Store | None]:
-    store = state.read_store(folder)
+def reading(place: state.Location) -> Iterator[state.Store | None]:
+    """What is recorded, for reading only, while the context lasts; None when nothing is. Raises `StateError`."""
+    store = state.read_store(place)
     try:
         yield store
     finally:

@@ -7,11 +7,12 @@ from state.checks import Outcome, Snapshot, findings
 from state.errors import MisuseError, StateError
 from state.location import Location, Postgres, locate
 from state.memory import MemoryStore
-from state.opening import open_store, read_store
+from state.opening import FILE, open_store, read_store
 from state.protocol import Store
 from state.records import Entry, Hold, PlanClaim, Quarantine, Revision, Run
 
 __all__ = [
+    "FILE",
     "Entry",
     "Hold",
     "Location",

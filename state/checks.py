@@ -51,7 +51,7 @@ def require_restorable(snapshot: Snapshot, present: bool) -> None:
     if present:
         raise StateError(
             "there is something in the state already: what was exported goes into an empty one only",
-            "Move it aside with `fleet state anew`, or name an empty one with FLEET_STATE.",
+            "`fleet state where` says where it is: move it aside, or name another place with FLEET_STATE.",
         )
     if broken := _told(snapshot, SHAPE):
         raise StateError(f"what is to be imported is not sound: {'; '.join(broken[:3])}")

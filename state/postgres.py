@@ -76,7 +76,7 @@ class PostgresDatabase:
             version = _version(connection, location)
         if 0 < version < VERSION:
             what = f"the state {location} has version {version}; this version of the tool reads {VERSION}"
-            raise StateError(what, "`fleet state verify` brings it forward, and the next apply does.")
+            raise StateError(what, "The next `fleet apply` brings it forward.")
         return database if version else None
 
     @contextmanager

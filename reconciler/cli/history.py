@@ -1,0 +1,58 @@
+"""`fleet history`: what was done, by whom, and how it ended."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reconciler.cli.wiring import DEFAULT_SPEC, AsJson, SpecFile, say, say_json
+
+if TYPE_CHECKING:
+    from reconciler.history import PastRun
+
+HELP = """Show what was done to the fleet: the last runs, newest first.
+
+A line has the run's id, when it began (local time), who began it where, the command, the commit of the spec, the plan,
+how it ended and which placements it touched. An unfinished run is going on, or it died: the next apply settles what it
+left open. Reads the record only; no node is asked.
+
+For example: fleet history --limit 5 rack-a/qwen
+"""
+
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, metavar="N", help="Show so many runs.")]
+PlacementName = Annotated[
+    str | None, typer.Argument(metavar="[PLACEMENT]", help="Only runs that touched it: CLUSTER/LANE, or a lane.")
+]
+SHORT = 8
+"""So many letters of a commit or a plan tell it from others."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("history", help=HELP)(history)
+
+
+def history(
+    placement: PlacementName = None, file: SpecFile = DEFAULT_SPEC, limit: Limit = 20, as_json: AsJson = False
+) -> None:
+    """Read, show."""
+    import specs
+    from reconciler.history import location, past_runs
+
+    found = past_runs(location(specs.load_inventory(file)), limit, placement)
+    if as_json:
+        say_json(found)
+    elif found:
+        say("".join(f"{_line(run)}\n" for run in found))
+    else:
+        say(f"no run {f'of {placement} ' if placement else ''}is recorded\n")
+
+
+def _line(run: "PastRun") -> str:
+    from datetime import datetime
+
+    when = datetime.fromtimestamp(run.started_at).astimezone().strftime("%Y-%m-%d %H:%M")
+    commit = f"commit {run.commit[:SHORT]}" if run.commit else "no commit"
+    left = f" ({run.open} left open)" if run.open else ""
+    touched = " ".join(run.touched) or "nothing touched"
+    plan = f"plan {run.plan_id[:SHORT]}"
+    return f"{run.id}  {when}  {run.who}  {run.command}  {commit}  {plan}  {run.outcome}{left}: {touched}"
