@@ -10,6 +10,7 @@ from reconciler.core.explain import boot_reason, describe_end
 from reconciler.core.gate import Health, Verdict, judge_ranks
 from reconciler.core.observed import Observed, Unknown
 from reconciler.core.plan import Foreign
+from reconciler.core.withhold import Failed, Held
 
 
 class Sync(StrEnum):
@@ -72,13 +73,15 @@ class Unwanted:
 
 @dataclass(frozen=True)
 class FleetStatus:
-    """Everything there is to say about a fleet now."""
+    """Everything there is to say about a fleet now. `holds`, `quarantined`: what apply keeps its hands off."""
 
     fleet: str
     lanes: tuple[LaneStatus, ...]
     unwanted: tuple[Unwanted, ...]
     unknown: tuple[Unknown, ...]
     foreign: tuple[Foreign, ...]
+    holds: tuple[Held, ...] = ()
+    quarantined: tuple[Failed, ...] = ()
 
 
 def views(desired: Desired, observed: Observed) -> tuple[GangView, ...]:

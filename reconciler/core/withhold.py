@@ -13,7 +13,7 @@ from reconciler.core.plan import Op, Plan, Withheld, only_gangs
 from reconciler.core.stale import Stale
 
 HoldKind = Literal["lane", "cluster", "node"]
-ALONG = "its steps and those of "
+ALONG = "goes with "
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,9 @@ class Failed:
     cause: str
     run_id: str
     at: str
+
+    def __str__(self) -> str:
+        return f"this version failed at {self.at} (run {self.run_id}): {self.cause}"
 
 
 def withhold(
@@ -85,12 +88,12 @@ class _Causes:
     stale: tuple[Stale, ...]
 
     def of_group(self, group: Group) -> Iterator[Withheld]:
-        """Each gang of the group for its own cause, and where it has none, for that of the first that has."""
+        """Each gang of the group for its own cause, and where it has none, because of the first that has."""
         gangs = sorted(group.gangs)
         own = {gang: cause for gang in gangs if (cause := self._of(gang))}
         if own:
             first = own[min(own)]
-            others = replace(first, why=f"{ALONG}{first.gang} need each other; {first.why}")
+            others = replace(first, why=f"{ALONG}{first.gang}: their steps need each other")
             yield from (own.get(gang) or replace(others, gang=gang) for gang in gangs)
 
     def _of(self, gang: str) -> Withheld | None:
@@ -112,5 +115,4 @@ class _Causes:
         found = self.failed.get((gang, self.plan.gang(gang).fingerprint))
         if found is None:
             return None
-        why = f"this version failed at {found.at} (run {found.run_id}): {found.cause}"
-        return Withheld(gang, "quarantine", why, "change the spec, or try it again with `fleet apply --retry`")
+        return Withheld(gang, "quarantine", str(found), "change the spec, or try it again with `fleet apply --retry`")

@@ -52,11 +52,13 @@ def _head(plan: Plan, boots: Boots) -> Iterator[str]:
     for refusal in plan.refusals:
         lane = f" {code(refusal.gang)}" if refusal.gang else ""
         yield f"- **refused**{lane}: {_told(refusal.summary)}"
+    for away in plan.withheld:
+        yield f"- **withheld** {code(away.gang)}: {_told(away.why)}"
     for state in plan.unknown:
         yield f"- **unreachable** {code(state.node)}: {_told(state.reason)}"
     for item in plan.deferred:
         yield f"- **deferred** {code(item.gang)}: {_told(item.reason)}"
-    if plan.refusals or plan.unknown or plan.deferred:
+    if plan.refusals or plan.withheld or plan.unknown or plan.deferred:
         yield ""
     yield from _table(plan, boots)
     if plan.transfers:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from reconciler.core.diff import FieldChange
-from reconciler.core.plan import Change, Foreign, Kind, Op, Outage, Plan, Refusal, Step
+from reconciler.core.plan import Change, Foreign, Kind, Op, Outage, Plan, Refusal, Step, Withheld
 from reconciler.views.transfer_text import Told, short, transfer_lines
 from reconciler.views.words import count, dark_time, one_line, shortened
 
@@ -46,7 +46,8 @@ def total(plan: Plan) -> str:
         lanes = {item.gang for item in plan.refusals if item.gang}
         return f"Plan: refused for {count(len(lanes), 'lane')}." if lanes else "Plan: refused."
     if told:
-        return f"Plan: {told}."
+        away = f"; withheld: {count(len(plan.withheld), 'lane')}" if plan.withheld else ""
+        return f"Plan: {told}{away}."
     if plan.unknown and not plan.observed:
         return "No node answered, so nothing is known of what would change."
     if plan.deferred or plan.unknown:
@@ -65,6 +66,7 @@ class _Text:
         yield _headline(plan, self.observed_s)
         yield from _unknown(plan)
         yield from _refusals(plan.refusals)
+        yield from _withheld(plan.withheld)
         dark = {item.gang for item in plan.outages} | {name for item in plan.outages for name in item.stops}
         alone = [change for change in plan.changes if change.gang not in dark]
         yield from self._block(change for change in alone if change.kind in DELETES)
@@ -86,7 +88,8 @@ class _Text:
     def _outage(self, outage: Outage, shown: set[str]) -> Iterator[str]:
         verb = "goes" if len(outage.nodes) == 1 else "go"
         dark = dark_time(self.boots.get(outage.gang, ()), outage.stop_s, outage.budget_s)
-        yield f"{' '.join(outage.nodes)} {verb} dark for {dark}"
+        later = " (withheld for now)" if outage.gang in self._away else ""
+        yield f"{' '.join(outage.nodes)} {verb} dark for {dark}{later}"
         for name in (*(name for name in outage.stops if name != outage.gang), outage.gang):
             change = self._by_gang.get(name)
             if name in shown:
@@ -100,6 +103,10 @@ class _Text:
         return {change.gang: change for change in self.plan.changes}
 
     @cached_property
+    def _away(self) -> frozenset[str]:
+        return frozenset(item.gang for item in self.plan.withheld)
+
+    @cached_property
     def _width(self) -> int:
         return min(max(len(change.gang) for change in self.plan.changes), NAME_WIDTH)
 
@@ -111,7 +118,8 @@ class _Text:
         return found
 
     def _change(self, change: Change) -> Iterator[str]:
-        yield f"  {SIGNS[change.kind]} {change.kind:<8}{change.gang:<{self._width}}  {change.reason}"
+        later = " (withheld)" if change.gang in self._away else ""
+        yield f"  {SIGNS[change.kind]} {change.kind:<8}{change.gang:<{self._width}}  {change.reason}{later}"
         yield f"      nodes   {' '.join(change.nodes)}"
         coming = [item for item in self.plan.transfers if item.gang == change.gang]
         for told in transfer_lines(coming):
@@ -173,6 +181,17 @@ def _refusals(refusals: Sequence[Refusal]) -> Iterator[str]:
     for refusal in refusals:
         yield f"  x {f'{refusal.gang}: ' if refusal.gang else ''}{refusal.summary}"
         yield from (f"      {line}" for line in refusal.hint.splitlines())
+
+
+def _withheld(found: Sequence[Withheld]) -> Iterator[str]:
+    """What is shown below all the same, and is not carried out now."""
+    if not found:
+        return
+    yield ""
+    yield "withheld: shown below, and `fleet apply` leaves it alone for now"
+    for item in found:
+        yield f"  # {item.gang}: {item.why}"
+    yield from (f"      {hint}" for hint in dict.fromkeys(item.hint for item in found))
 
 
 def _field(field: FieldChange) -> str:

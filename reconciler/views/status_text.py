@@ -23,12 +23,16 @@ def _lines(status: FleetStatus) -> Iterator[str]:
     for lane in status.lanes:
         yield ""
         yield from _lane(lane)
-    if status.unwanted or status.foreign:
+    if status.unwanted or status.foreign or status.holds or status.quarantined:
         yield ""
     for item in status.unwanted:
         yield f"not wanted: {item.gang} on {' '.join(item.nodes)} ({item.running} running)"
     for foreign in status.foreign:
         yield f"foreign: {foreign.name} on {foreign.node}"
+    for hold in status.holds:
+        yield f"held: {hold} (hold {hold.id})"
+    for failed in status.quarantined:
+        yield f"not tried again: {failed.gang}: {failed}"
 
 
 def _mark(lane: LaneStatus) -> str:

@@ -75,7 +75,7 @@ def test_what_comes_along_says_because_of_whom() -> None:
     made = withhold(MADE, [hold("lane", "quad")], [])
     own, along = made.withheld
     assert ("all/quad", "lane quad is held by ops@laptop: a demo runs") == (own.gang, own.why)
-    assert ("d/pair", f"its steps and those of all/quad need each other; {own.why}") == (along.gang, along.why)
+    assert ("d/pair", "goes with all/quad: their steps need each other") == (along.gang, along.why)
 
 
 def failed(gang: str, fingerprint: str) -> Failed:

@@ -8,6 +8,7 @@ from reconciler.core.observed import Listener, NodeFacts, Observed, SourceImage,
 from reconciler.core.plan import Plan, PlanOptions
 from reconciler.core.status import FleetStatus, lane_status, unwanted, views
 from reconciler.core.sync import make_sync_plan
+from reconciler.core.withhold import Failed, Held, withhold
 from tests.unit.core.build import (
     GIB,
     PLATFORM,
@@ -143,7 +144,9 @@ def everything_status() -> FleetStatus:
         "c/proving": Verdict(Health.DEGRADED, "probe", "'Capital of France?' got '!!!!', expected 'Paris'"),
     }
     lanes = tuple(lane_status(view, health.get(view.gang.address)) for view in views(wanted, seen))
-    return FleetStatus(wanted.fleet, lanes, unwanted(wanted, seen), made.unknown, made.foreign)
+    hold = Held("1f00c0de", "node", "n3", "ops@laptop", "a fan is replaced")
+    failed = Failed("c/broken", "f1", "rank 1 exited 137", "8a2f01c4de77", "2026-11-30 10:00 UTC")
+    return FleetStatus(wanted.fleet, lanes, unwanted(wanted, seen), made.unknown, made.foreign, (hold,), (failed,))
 
 
 def refused() -> Plan:
@@ -182,6 +185,15 @@ def large(lanes: int = 300) -> Plan:
     seen = world(*old, gone).nodes.values()
     nodes = (*seen, facts("zz2", foreign(published_ports=(30000,))))
     return plan(desired(*new, refused, nodes=("zz1",)), observed(*nodes))
+
+
+def withheld() -> Plan:
+    """A lane is held, and with it what makes room for it; a version of another lane failed before."""
+    other = gang("solo", ("n3",))
+    made = plan(desired(QUAD, other), observed(*world(PAIR, nodes=("dgx3", "dgx4", "n3")).nodes.values()))
+    hold = Held("1f00c0de", "lane", QUAD.lane, "ops@laptop", "a demo until eight", "2026-12-01 20:00 UTC")
+    failed = Failed(other.address, other.fingerprint, "rank 0 exited 137", "8a2f01c4de77", "2026-11-30 10:00 UTC")
+    return withhold(made, [hold], [failed])
 
 
 def split() -> Plan:

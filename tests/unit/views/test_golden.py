@@ -27,6 +27,7 @@ PLANS: dict[str, Callable[[], Plan]] = {
     "hostile": scenes.hostile,
     "images": scenes.images,
     "sync": scenes.sync,
+    "withheld": scenes.withheld,
     "settled": lambda: plan(desired(SOLO), world(SOLO)),
 }
 

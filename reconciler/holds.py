@@ -1,0 +1,102 @@
+"""Holds and quarantine as they are recorded: placed, released, and laid over a plan.
+
+What is recorded changes no plan; it keeps parts of one from being carried out (`core/withhold.py`).
+"""
+
+import time
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import state
+from reconciler import history, person
+from reconciler.core.plan import Plan
+from reconciler.core.stale import Stale
+from reconciler.core.status import FleetStatus
+from reconciler.core.withhold import Failed, Held, HoldKind, withhold
+from reconciler.fleet import Fleet
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What keeps hands off this fleet now."""
+
+    holds: tuple[state.Hold, ...] = ()
+    quarantined: tuple[state.Quarantine, ...] = ()
+
+
+def recorded(fleet: Fleet, now: float) -> Recorded:
+    """The holds that are active at `now` (seconds since the epoch), and the quarantine. Raises `state.StateError`."""
+    with history.reading(history.location(fleet.spec)) as store:
+        return Recorded(store.holds(now), store.quarantined()) if store else Recorded()
+
+
+def withheld(plan: Plan, known: Recorded, *, retry: bool = False, stale: Iterable[Stale] = ()) -> Plan:
+    """The plan with what of it is withheld. With `retry`, what failed before is tried again."""
+    return withhold(plan, map(_held, known.holds), map(_failed, known.quarantined), retry=retry, stale=stale)
+
+
+def shown(fleet: Fleet, status: FleetStatus, known: Recorded) -> FleetStatus:
+    """The status with the holds, and with the quarantine of what the spec asks for."""
+    wanted = {(gang.address, gang.fingerprint) for gang in fleet.desired.gangs}
+    failed = (item for item in known.quarantined if (item.gang, item.fingerprint) in wanted)
+    return replace(status, holds=tuple(map(_held, known.holds)), quarantined=tuple(map(_failed, failed)))
+
+
+def place(fleet: Fleet, kind: HoldKind, name: str, reason: str, seconds: float | None) -> state.Hold:
+    """Hold something from now on, for `seconds` or (None) for good. Raises `state.StateError`.
+
+    One's own earlier hold on the same thing is replaced.
+    """
+    now = time.time()
+    until = None if seconds is None else now + seconds
+    hold = state.Hold(uuid.uuid4().hex[:8], kind, name, person.name(), reason, now, until)
+    store = fleet.open_state()
+    try:
+        earlier = [item for item in store.holds(now) if (item.kind, item.name, item.owner) == (kind, name, hold.owner)]
+        store.place_hold(hold)
+        for item in earlier:
+            store.release_hold(item.id, now)
+    finally:
+        store.close()
+    return hold
+
+
+def release(fleet: Fleet, hold: state.Hold) -> bool:
+    """End a hold; False when somebody has ended it already, or it has lapsed. Raises `state.StateError`."""
+    store = fleet.open_state()
+    try:
+        return store.release_hold(hold.id, time.time())
+    finally:
+        store.close()
+
+
+def matching(known: Recorded, what: str, kind: HoldKind | None) -> tuple[state.Hold, ...]:
+    """The holds with this id, or on what has this name."""
+    return tuple(item for item in known.holds if what in {item.id, item.name} and kind in {None, item.kind})
+
+
+def kinds_of(fleet: Fleet, name: str) -> tuple[HoldKind, ...]:
+    """What in the spec has this name."""
+    named: dict[HoldKind, Iterable[str]] = names(fleet)
+    return tuple(kind for kind, known in named.items() if name in known)
+
+
+def names(fleet: Fleet) -> dict[HoldKind, Iterable[str]]:
+    """Everything that can be held, by kind."""
+    return {"lane": fleet.spec.lanes, "cluster": fleet.spec.clusters, "node": fleet.spec.nodes}
+
+
+def utc(at: float) -> str:
+    """A moment as people write it: "2026-11-30 18:05 UTC"."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _held(hold: state.Hold) -> Held:
+    until = "" if hold.expires_at is None else utc(hold.expires_at)
+    return Held(hold.id, hold.kind, hold.name, hold.owner, hold.reason, until)
+
+
+def _failed(item: state.Quarantine) -> Failed:
+    return Failed(item.gang, item.fingerprint, item.cause, item.run_id, utc(item.at))
