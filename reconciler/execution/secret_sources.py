@@ -14,7 +14,9 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 FILE_S = 10.0
 """Deadline of reading a file: a network storage may be away."""
@@ -192,14 +194,12 @@ class _Daemons(Executor):
         future: Future[Any] = Future()
 
         def run() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
             try:
-                result = fn(*args, **kwargs)
+                future.set_result(fn(*args, **kwargs))
             except BaseException as error:  # noqa: BLE001 - it is raised where the call is awaited
-                settle, value = future.set_exception, error
-            else:
-                settle, value = future.set_result, result
-            if future.set_running_or_notify_cancel():
-                settle(value)
+                future.set_exception(error)
 
         threading.Thread(target=run, daemon=True, name="fleet-secret").start()
         return future
@@ -208,7 +208,7 @@ class _Daemons(Executor):
 _DAEMONS = _Daemons()
 
 
-async def _on_a_thread(call: Callable[[], Any]) -> Any:
+async def _on_a_thread(call: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(_DAEMONS, call)
 
 

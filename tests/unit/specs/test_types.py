@@ -112,7 +112,7 @@ def test_a_fault_is_said_at_its_place(tmp_path: Path, expected: str, edit: Edit)
         ("leave the prefix length out", ("10.0.0.1", "10.0.0.1/24")),
         ("write for example 128GiB or 512MB", ("64GiB", "64G")),
         ("write for example 40m, 1h30m, 2.5s or 300ms", ("nodes: 2", "health: {boot: 1:30}")),
-        ("write env:NAME, file:/absolute/path, command:PROGRAM ARGUMENTS or sops:/path/file.yaml#key.path", ("nodes: 2", "env: {A: {secret: x}}")),
+        ("write file:/absolute/path", ("nodes: 2", "env: {A: {secret: /x}}")),
         ("The keys here are gid_index.", ("port: 30001", "nccl: {x: 1}")),
         ("`host`: host name or IP address.", ("{host: n1.lan}", "{}")),
     ],
