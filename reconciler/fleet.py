@@ -42,9 +42,7 @@ __all__ = ["Applied", "Fleet", "over_ssh"]
 OBSERVE_S = 10.0
 """Default deadline of reading one node."""
 
-STATE_FOLDER = ".fleet"
-
-OpenStore = Callable[[Path], state.Store]
+OpenStore = Callable[[state.Location], state.Store]
 Connect = Callable[[specs.Spec], protocols.Fleet]
 
 
@@ -64,16 +62,17 @@ class Fleet:
         self.spec = spec
         self.desired = desired
         self.nodes = nodes
-        self.folder = spec.root / STATE_FOLDER
+        self.folder = history.location(spec)
         self._open_store = open_store
         self._secrets = Secrets()
 
     @classmethod
     def load(cls, path: Path, connect: Connect = over_ssh, open_store: OpenStore = state.open_store) -> Self:
-        """Read and check the spec and its lock; nothing is contacted yet. Raises `specs.SpecErrors` and `LockError`.
+        """Read and check the spec and its lock; nothing is contacted yet. Raises `specs.SpecErrors`, `LockError`,
+        and `state.StateError` for a place of the state that cannot be one.
 
-        `connect` and `open_store` say what the nodes are and where the journal is kept: over SSH, and in a folder
-        `.fleet` beside the spec.
+        `connect` and `open_store` say what the nodes are and how the journal is kept: over SSH, and where the variable
+        FLEET_STATE says, or the spec, or else in a folder `.fleet` beside the spec.
         """
         spec = specs.load(path, RULES)
         lock = lockfile.read(spec.root)

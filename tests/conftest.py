@@ -19,3 +19,9 @@ def own_secret_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "settings" / "secret.key"
     monkeypatch.setenv("FLEET_SECRET_KEY_FILE", str(path))
     return path
+
+
+@pytest.fixture(autouse=True)
+def own_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each spec of a test has its state beside it, whatever the user keeps elsewhere."""
+    monkeypatch.delenv("FLEET_STATE", raising=False)

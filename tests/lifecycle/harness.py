@@ -15,7 +15,7 @@ from reconciler.fleet import Applied, Fleet
 from reconciler.testing import Behaviour, ControllerKilled, SimImage, SimulatedFleet, run_simulated, sim_nodes
 from reconciler.testing.images import Decides
 from reconciler.testing.llamacpp import llamacpp_behaviour
-from state import Store, open_store
+from state import Location, Store, open_store
 from tests.lab.specfile import PAIR_AND_SOLO, QUAD, Inventory, write
 
 Placements = tuple[tuple[str, str], ...]
@@ -33,7 +33,7 @@ class Story:
     placements: Placements = PAIR_AND_SOLO
     behaviour: Behaviour | Decides = llamacpp_behaviour
     seed: int = 1
-    open_store: Callable[[Path], Store] = open_store
+    open_store: Callable[[Location], Store] = open_store
     has_python: bool = True
 
     def __post_init__(self) -> None:
