@@ -1,11 +1,11 @@
 """A container of the simulation, and how the Docker API would show it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from reconciler.core import identity
 from reconciler.core.desired import ContainerSpec, EnvValue, SecretRef
-from reconciler.core.observed import RUNNING_STATES, Container
+from reconciler.core.observed import RUNNING_STATES, Container, Owner
 from reconciler.core.redaction import redactor
 from reconciler.testing.behaviours import Behaviour
 from reconciler.testing.clock import rfc3339
@@ -38,16 +38,31 @@ class SimContainer:
     is_ready: bool = False
     held_bytes: int = 0
     logs: list[str] = field(default_factory=list)
+    _whose: tuple[str, Owner | None] | None = None
+    _shown: tuple[object, Container] | None = None
 
     @property
     def is_running(self) -> bool:
         """Whether it holds memory, GPUs and ports."""
         return self.state in RUNNING_STATES
 
+    @property
+    def owner(self) -> Owner | None:
+        """Whose it is, by its name and its labels; these never change, so they are read once a name."""
+        if self._whose is None or self._whose[0] != self.name:
+            self._whose = self.name, identity.owner_by(self.name, self.labels)
+        return self._whose[1]
+
     def fact(self) -> Container:
         """As it is observed: of a foreign one less is kept, and secrets are references."""
-        owner = identity.owner_by(self.name, self.labels)
-        shown = Container(
+        now = (self.name, self.state, self.started_s, self.finished_s, self.restart_policy, self.error)
+        if self._shown is None or self._shown[0] != now:
+            self._shown = now, self._fact()
+        return self._shown[1]
+
+    def _fact(self) -> Container:
+        owner = self.owner
+        return Container(
             id=self.id,
             name=self.name,
             state=self.state,
@@ -63,9 +78,6 @@ class SimContainer:
             gpus=self.spec.gpus,
             restart_policy=self.restart_policy,
             image=self.image_id,
-        )
-        return replace(
-            shown,
             exit_code=self.exit_code,
             oom_killed=self.oom_killed,
             error=self.error,

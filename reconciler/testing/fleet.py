@@ -83,6 +83,11 @@ class SimulatedFleet:
         """The machine itself."""
         return self._nodes[name]
 
+    @property
+    def first(self) -> SimulatedController:
+        """The way of the controller that this fleet is by itself."""
+        return self._controllers[FIRST]
+
     def second(self, name: str) -> SimulatedController:
         """The way of another controller, with sessions of its own. The same name is the same controller."""
         if name not in self._controllers:

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 from reconciler.core.desired import ContainerSpec, ImagePin
@@ -21,6 +22,7 @@ UNPACKED = 2
 """A compressed byte of the simulation unpacks to so many."""
 
 
+@lru_cache(maxsize=8192)
 def sha256(text: str) -> str:
     """A digest made of any text."""
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
@@ -71,11 +73,7 @@ class SimImage:
         given = dict(self.layers).get(platform)
         if given is not None:
             return given
-        total = self.bytes_for(platform) or 0
-        sizes = [total * share // 100 for share in SHARES[1:]]
-        names = (f"{self.content or self.digest} {number}" for number in range(len(SHARES)))
-        made = (_layer(name, platform, size) for name, size in zip(names, (total - sum(sizes), *sizes), strict=True))
-        return tuple(made)
+        return _layers(self.content or self.digest, platform, self.bytes_for(platform) or 0)
 
     def config_for(self, platform: str) -> str:
         """The digest of its config for a platform: the classic store's id of it."""
@@ -114,6 +112,13 @@ class SimImage:
     def keep_tag(self) -> str:
         """The tag that keeps it from being pruned."""
         return f"{self._name}:sha-{self.digest.removeprefix('sha256:')[:12]}"
+
+
+@lru_cache(maxsize=1024)
+def _layers(content: str, platform: str, total: int) -> tuple[LockedLayer, ...]:
+    sizes = [total * share // 100 for share in SHARES[1:]]
+    names = (f"{content} {number}" for number in range(len(SHARES)))
+    return tuple(_layer(name, platform, size) for name, size in zip(names, (total - sum(sizes), *sizes), strict=True))
 
 
 def _layer(name: str, platform: str, size: int) -> LockedLayer:

@@ -1,0 +1,70 @@
+"""`reconciler.Fleet` as a controller of the simulation: the real product, from planning to journal."""
+
+import asyncio
+import functools
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import specs
+from reconciler.core.desired import Desired
+from reconciler.core.events import Event, RunStarted
+from reconciler.core.plan import Plan, plan_json
+from reconciler.fleet import Fleet
+from reconciler.nodes import protocols
+from reconciler.testing.simulation import Ending
+from reconciler.testing.simulation.cast import SECRET, TOKEN
+from state import MemoryStore
+
+TEXT = """\
+fleet: simulated
+nodes: {n1: {ssh: {host: 10.0.0.1}, platform: linux/amd64}}
+clusters: {one: {nodes: [n1], port: 30000}}
+lanes: {}
+placements: []
+"""
+
+os.environ[TOKEN.secret.removeprefix("env:")] = SECRET
+
+
+@functools.cache
+def base() -> specs.Spec:
+    """A spec as small as can be: what is wanted comes from the scenario."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "fleet.yaml"
+        path.write_text(TEXT, encoding="utf-8")
+        return specs.load(path)
+
+
+class FleetController:
+    """Plans and applies with `reconciler.Fleet`, as `fleet apply --yes` does."""
+
+    has_leases = True
+
+    def __init__(self) -> None:
+        self.store = MemoryStore()
+
+    def fleet(self, nodes: protocols.Fleet, wants: Desired) -> Fleet:
+        return Fleet(base(), wants, nodes, lambda folder: self.store)
+
+    async def apply(
+        self, nodes: protocols.Fleet, wants: Desired, on_plan: Callable[[Plan], None], stop: asyncio.Event
+    ) -> Ending:
+        said: list[Event] = []
+        async with self.fleet(nodes, wants) as fleet:
+            plan = fleet.plan(await fleet.observe(), allow_empty=True)
+            on_plan(plan)
+            applied = await fleet.apply(plan, said.append, stop)
+        texts = [plan_json(plan), *(repr(event) for event in said if not isinstance(event, RunStarted))]
+        return Ending(int(applied.exit), applied.summary, (*texts, repr(applied.failures)))
+
+    async def plan(self, nodes: protocols.Fleet, wants: Desired) -> Plan:
+        async with self.fleet(nodes, wants) as fleet:
+            return fleet.plan(await fleet.observe(), allow_empty=True)
+
+    def forgive(self) -> None:
+        """Nothing is kept from being tried again yet."""
+
+    def forget(self) -> None:
+        self.store = MemoryStore()
