@@ -25,6 +25,9 @@ CRASHER = shell("echo one; echo two; echo boom; exit 3")
 
 TALKER = shell("echo first; sleep 1; echo second; sleep 1; echo last")
 
+TELLER = shell('echo "TOKEN=$TOKEN"')
+"""Tells what it was given."""
+
 WEB = shell(f"mkdir /w && cd /w && exec busybox httpd -f -p 127.0.0.1:{WEB_PORT}")
 """Answers 404 to everything."""
 
@@ -52,6 +55,7 @@ SIMULATED: dict[Argv, Behaviour] = {
     STUBBORN: Behaviour(stop_s=None),
     CRASHER: Exits(after_s=0.0, code=3, lines=("one", "two", "boom")),
     TALKER: Talks(),
+    TELLER: Exits(after_s=0.0, code=0, lines=("TOKEN=s3cret-value",)),
     WEB: Listens((WEB_PORT,)),
     HANGER: HangsOnGeneration("hanger", HANGING_PORT, boot_s=0.0),
 }

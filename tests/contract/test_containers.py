@@ -8,7 +8,7 @@ import pytest
 from reconciler.core.desired import ContainerSpec, Mount, SecretRef
 from reconciler.core.diff import changes
 from reconciler.nodes.errors import ErrorKind, NodeError
-from tests.contract.programs import CRASHER, SLEEPER, STUBBORN, TALKER
+from tests.contract.programs import CRASHER, SLEEPER, STUBBORN, TALKER, TELLER
 from tests.contract.subject import MODELS, NAME, NOWHERE, Scene, Subject, labels_of, scene
 
 NO_IMAGE = "sha256:" + "0" * 64
@@ -90,6 +90,17 @@ async def test_secrets_come_back_as_references(play: Scene, subject: Subject) ->
     assert dict(found.env)["TOKEN"] == SecretRef("env:TOKEN")
     assert changes(spec, found) == ()
     assert "s3cret-value" not in repr(await play.node.observer.observe())
+
+
+@scene
+async def test_what_it_prints_is_read_without_its_secrets(play: Scene, subject: Subject) -> None:
+    spec = replace(play.spec(TELLER), env=(("TOKEN", SecretRef("env:TOKEN")),))
+    labels = labels_of(spec, subject.name, play.image_id)
+    await play.node.containers.create(NAME, spec, play.image_id, labels, {"env:TOKEN": "s3cret-value"})
+    await play.node.containers.start(NAME)
+    await play.ended(NAME)
+    assert ["TOKEN=[redacted]"] == list(await play.node.containers.logs(NAME, 10))
+    assert ["TOKEN=[redacted]"] == [line async for line in play.node.containers.follow(NAME, 10)]
 
 
 @scene
