@@ -34,14 +34,14 @@ def recorded(fleet: Fleet, now: float) -> Recorded:
 
 def withheld(plan: Plan, known: Recorded, *, retry: bool = False, stale: Iterable[Stale] = ()) -> Plan:
     """The plan with what of it is withheld. With `retry`, what failed before is tried again."""
-    return withhold(plan, map(_held, known.holds), map(_failed, known.quarantined), retry=retry, stale=stale)
+    return withhold(plan, map(held, known.holds), map(_failed, known.quarantined), retry=retry, stale=stale)
 
 
 def shown(fleet: Fleet, status: FleetStatus, known: Recorded) -> FleetStatus:
     """The status with the holds, and with the quarantine of what the spec asks for."""
     wanted = {(gang.address, gang.fingerprint) for gang in fleet.desired.gangs}
     failed = (item for item in known.quarantined if (item.gang, item.fingerprint) in wanted)
-    return replace(status, holds=tuple(map(_held, known.holds)), quarantined=tuple(map(_failed, failed)))
+    return replace(status, holds=tuple(map(held, known.holds)), quarantined=tuple(map(_failed, failed)))
 
 
 def place(fleet: Fleet, kind: HoldKind, name: str, reason: str, seconds: float | None) -> state.Hold:
@@ -88,14 +88,15 @@ def names(fleet: Fleet) -> dict[HoldKind, Iterable[str]]:
     return {"lane": fleet.spec.lanes, "cluster": fleet.spec.clusters, "node": fleet.spec.nodes}
 
 
+def held(hold: state.Hold) -> Held:
+    """A hold as the core knows it, and as text for people."""
+    until = "" if hold.expires_at is None else utc(hold.expires_at)
+    return Held(hold.id, hold.kind, hold.name, hold.owner, hold.reason, until)
+
+
 def utc(at: float) -> str:
     """A moment as people write it: "2026-11-30 18:05 UTC"."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def _held(hold: state.Hold) -> Held:
-    until = "" if hold.expires_at is None else utc(hold.expires_at)
-    return Held(hold.id, hold.kind, hold.name, hold.owner, hold.reason, until)
 
 
 def _failed(item: state.Quarantine) -> Failed:

@@ -2,7 +2,24 @@
 
 import typer
 
-from reconciler.cli import apply, down, drift, images, logs, pin, plan, schema, status, validate, version
+from reconciler.cli import (
+    apply,
+    down,
+    drift,
+    history,
+    hold,
+    images,
+    logs,
+    pin,
+    plan,
+    resume,
+    schema,
+    show,
+    state,
+    status,
+    validate,
+    version,
+)
 
 app = typer.Typer(
     name="fleet",
@@ -16,5 +33,22 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for module in (validate, plan, apply, status, logs, down, drift, images, pin, schema, version):
+for module in (
+    validate,
+    plan,
+    apply,
+    resume,
+    status,
+    hold,
+    logs,
+    down,
+    drift,
+    images,
+    pin,
+    history,
+    show,
+    state,
+    schema,
+    version,
+):
     module.register(app)

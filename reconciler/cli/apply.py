@@ -1,7 +1,9 @@
 """`fleet apply`: carry out the plan."""
 
 import sys
+import time
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +11,7 @@ import typer
 
 from reconciler.cli.notes import tell_of_secrets
 from reconciler.cli.plan import Format, rendered
+from reconciler.cli.targets import Clusters, Lanes, Nodes, targets
 from reconciler.cli.wiring import (
     DEFAULT_DEADLINE_S,
     DEFAULT_SPEC,
@@ -26,15 +29,33 @@ from reconciler.cli.wiring import (
 )
 
 if TYPE_CHECKING:
+    from reconciler.core.exits import Exit
+    from reconciler.core.observed import Observed
     from reconciler.core.plan import Plan
+    from reconciler.core.stale import Stale
     from reconciler.fleet import Applied, Fleet
+    from reconciler.saved import Saved
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+PlanFile = Annotated[
+    Path | None, typer.Argument(metavar="PLAN", help="A plan saved with `fleet plan --out`; default: a new one.")
+]
+OnlyValid = Annotated[
+    bool, typer.Option("--only-valid", help="Of a saved plan that is stale in part: apply the rest. Exits with 3.")
+]
+Retry = Annotated[bool, typer.Option("--retry", help="Try versions again that failed before.")]
 
 
 HELP = """Make the nodes what the spec says.
 
 The plan is shown first. Then: stage, cut, boot, verify, confirm.
+
+With a saved PLAN exactly that is done, once: it is refused (exit 3) when what one of its steps rests on has changed.
+With --lane, --cluster or --node only these are changed, and what hangs together with them. What is held (`fleet hold`)
+or failed before is left alone, and the command ends with 3; a hold that is placed while an apply is under way does not
+stop it.
+
+For example: fleet apply --cluster rack-a
 """
 
 
@@ -45,22 +66,88 @@ def register(app: typer.Typer) -> None:
 
 def apply(
     context: typer.Context,
+    plan: PlanFile = None,
     file: SpecFile = DEFAULT_SPEC,
     yes: Yes = False,
     as_json: AsJson = False,
+    lane: Lanes = None,
+    cluster: Clusters = None,
+    node: Nodes = None,
+    retry: Retry = False,
+    only_valid: OnlyValid = False,
     deadline: Deadline = DEFAULT_DEADLINE_S,
 ) -> None:
-    """Observe, plan, ask, carry out."""
+    """Observe, plan or read the saved plan, ask, carry out."""
+    from reconciler import saved
+    from reconciler.core.targets import narrowed
+
+    if plan is not None and (lane or cluster or node):
+        raise typer.BadParameter("a saved plan is applied as it is: name lanes when it is made")
+    if plan is None and only_valid:
+        raise typer.BadParameter("--only-valid is about a saved plan: name its file")
+    held = saved.read(plan) if plan is not None else None
     fleet = load(context, file)
+    asked = targets(fleet, lane, cluster, node)
     commit = commit_of(file)
 
     async def work(fleet: "Fleet") -> int:
+        if held is not None and (why := saved.refusal(fleet, held)):
+            return _refused(held, why, as_json=as_json)
         observed = await fleet.observe(deadline)
         tell_of_secrets(fleet, observed)
-        made = fleet.plan(observed, commit=commit)
-        return await carry_out(fleet, made, yes=yes, as_json=as_json, command="apply")
+        if held is not None:
+            return await _carry_out_saved(
+                fleet, held, observed, yes=yes, as_json=as_json, retry=retry, only_valid=only_valid
+            )
+        made = narrowed(fleet.plan(observed, commit=commit), fleet.desired, asked)
+        return await carry_out(fleet, made, yes=yes, as_json=as_json, command="apply", retry=retry)
 
     raise typer.Exit(run(context, with_fleet(fleet, work)))
+
+
+async def _carry_out_saved(
+    fleet: "Fleet",
+    saved: "Saved",
+    observed: "Observed",
+    *,
+    yes: bool,
+    as_json: bool,
+    retry: bool,
+    only_valid: bool,
+) -> int:
+    """Hold the plan against the nodes as they are now; then as any other."""
+    from reconciler.core.stale import stale_steps
+    from reconciler.core.withhold import going, withhold
+    from reconciler.views.plan_stale import stale_text
+
+    found = stale_steps(saved.plan, saved.saw, observed)
+    if found and not only_valid:
+        valid = {step.gang for step in going(withhold(saved.plan, [], [], stale=found)).steps}
+        return _refused(saved, stale_text(found, valid), found, as_json=as_json)
+    told = {"saved": saved.id, "stale": found}
+    return await carry_out(
+        fleet,
+        saved.plan,
+        yes=yes,
+        as_json=as_json,
+        command="apply",
+        told=told,
+        saved_id=saved.id,
+        retry=retry,
+        stale=found,
+    )
+
+
+def _refused(saved: "Saved", why: str, stale: "tuple[Stale, ...]" = (), *, as_json: bool) -> int:
+    from reconciler.core.exits import Exit
+
+    if as_json:
+        code = int(Exit.REFUSED)
+        result = {"run": "", "summary": why.rstrip("\n")}
+        say_json({"saved": saved.id, "stale": stale, "exit": code, "plan": saved.plan, "result": result})
+    else:
+        say(f"{why.rstrip()}\n")
+    return Exit.REFUSED
 
 
 async def carry_out(
@@ -72,26 +159,46 @@ async def carry_out(
     command: str,
     question: str = "Apply this plan?",
     told: Mapping[str, object] = MappingProxyType({}),
+    saved_id: str | None = None,
+    retry: bool = False,
+    stale: "tuple[Stale, ...]" = (),
 ) -> int:
-    """Show the plan, ask unless told not to, apply it; the exit code. `told`: what the JSON output says beside it."""
-    from reconciler.core.outcome import Exit, plan_exit
+    """Show the plan, ask unless told not to, apply what of it is not withheld; the exit code.
 
+    `told`: what the JSON output says beside it. `saved_id`: of a saved plan. `retry`: also what failed before. `stale`:
+    what is left out for it.
+    """
+    from reconciler import holds
+    from reconciler.core.outcome import Exit
+
+    made = holds.withheld(made, holds.recorded(fleet, time.time()), retry=retry, stale=stale)
     if not as_json:
         say(rendered(fleet, made, Format.TEXT))
-    if made.refusals or made.is_empty:
+    code = _standstill(made)
+    if code is not None:
         if as_json:
-            say_json({**told, "exit": int(plan_exit(made, changes_count=False)), "plan": made, "result": None})
-        return plan_exit(made, changes_count=False)
+            say_json({**told, "exit": int(code), "plan": made, "result": None})
+        return code
     if not yes and not await agreed(question):
         if as_json:
             warn("nothing was changed")
         else:
             say("Nothing was changed.\n")
         return Exit.ERROR
-    applied = await _applied(fleet, made, as_json=as_json, command=command)
+    applied = await _applied(fleet, made, as_json=as_json, command=command, saved_id=saved_id)
     if as_json:
         say_json({**told, "exit": int(applied.exit), "plan": made, "result": _result(applied)})
     return applied.exit
+
+
+def _standstill(made: "Plan") -> "Exit | None":
+    """The exit code when nothing of the plan is to be carried out now."""
+    from reconciler.core.outcome import Exit, plan_exit
+    from reconciler.core.withhold import going
+
+    if made.refusals or made.is_empty:
+        return plan_exit(made, changes_count=False)
+    return Exit.REFUSED if going(made).is_empty else None
 
 
 async def agreed(question: str) -> bool:
@@ -118,12 +225,12 @@ async def _line_typed() -> str:
     return sys.stdin.readline()
 
 
-async def _applied(fleet: "Fleet", made: "Plan", *, as_json: bool, command: str) -> "Applied":
+async def _applied(fleet: "Fleet", made: "Plan", *, as_json: bool, command: str, saved_id: str | None) -> "Applied":
     from reconciler.cli.progress import reporter
 
     stop = stop_on_signals()
     with reporter(quiet=as_json) as on_event:
-        return await fleet.apply(made, on_event, stop, command)
+        return await fleet.apply(made, on_event, stop, command, saved_id)
 
 
 def _result(applied: "Applied") -> dict[str, object]:

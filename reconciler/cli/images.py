@@ -129,8 +129,7 @@ def sync(
     async def work(fleet: "Fleet") -> int:
         observed = await fleet.observe(deadline)
         made = make_sync_plan(fleet.desired, observed, frozenset(cluster) if cluster else None, options)
-        said = {"command": "images sync", "question": "Bring them?"}
-        return await carry_out(fleet, made, yes=yes, as_json=as_json, **said)
+        return await carry_out(fleet, made, yes=yes, as_json=as_json, command="images sync", question="Bring them?")
 
     raise typer.Exit(run(context, with_fleet(fleet, work)))
 

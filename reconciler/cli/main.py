@@ -83,8 +83,9 @@ def _known_errors() -> tuple[type[Exception], ...]:
     from reconciler.core.lock import LockError
     from reconciler.images.errors import SupplyError
     from reconciler.nodes.errors import NodeError
+    from reconciler.saved import SavedPlanError
 
-    return specs.SpecErrors, state.StateError, LockError, SupplyError, NodeError, OSError
+    return specs.SpecErrors, state.StateError, LockError, SavedPlanError, SupplyError, NodeError, OSError
 
 
 def _told(error: Exception) -> str:

@@ -1,5 +1,6 @@
 """`fleet plan`: the difference between the spec and the nodes. Changes nothing."""
 
+import shlex
 import time
 from enum import StrEnum
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reconciler.cli.notes import tell_of_secrets
+from reconciler.cli.targets import Clusters, Lanes, Nodes, targets
 from reconciler.cli.wiring import (
     DEFAULT_DEADLINE_S,
     DEFAULT_SPEC,
@@ -20,15 +22,17 @@ from reconciler.cli.wiring import (
     say,
     warn,
     with_fleet,
-    write_whole,
 )
 
 if TYPE_CHECKING:
     from reconciler.core.observed import Observed
     from reconciler.core.plan import Plan
+    from reconciler.core.targets import Targets
     from reconciler.fleet import Fleet
 
-Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the plan as JSON to a file, too.")]
+Out = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE", help="Save the plan, too: `fleet apply FILE` carries it out.")
+]
 Detailed = Annotated[bool, typer.Option("--detailed-exitcode", help="Exit with 2 when there is something to do.")]
 
 
@@ -43,9 +47,19 @@ class Format(StrEnum):
 AsFormat = Annotated[Format, typer.Option("--format", help="Text for people, JSON for programs, Markdown for forges.")]
 
 
+HELP = """Show what `fleet apply` would do, and why. Changes nothing.
+
+A plan that is saved with --out is carried out by `fleet apply FILE` exactly as it is, once, and only while what it
+rests on has not changed. With --lane, --cluster or --node it is about these only, and about what hangs together with
+them: names of one kind add up, kinds restrict each other. It says what comes along, and why.
+
+For example: fleet plan --lane qwen --out tonight.plan
+"""
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("plan", help="Show what `fleet apply` would do, and why. Changes nothing.")(plan)
+    app.command("plan", help=HELP)(plan)
 
 
 def plan(
@@ -55,13 +69,17 @@ def plan(
     output: AsFormat = Format.TEXT,
     out: Out = None,
     detailed_exitcode: Detailed = False,
+    lane: Lanes = None,
+    cluster: Clusters = None,
+    node: Nodes = None,
     deadline: Deadline = DEFAULT_DEADLINE_S,
 ) -> None:
     """Observe, plan, show."""
     from reconciler.core.outcome import plan_exit
-    from reconciler.core.plan import plan_json
+    from reconciler.core.targets import narrowed
 
     fleet = load(context, file)
+    asked = targets(fleet, lane, cluster, node)
     began_s = time.monotonic()
 
     async def look(fleet: "Fleet") -> "Observed":
@@ -69,13 +87,40 @@ def plan(
 
     observed = run(context, with_fleet(fleet, look))
     tell_of_secrets(fleet, observed)
-    made = fleet.plan(observed, commit=commit_of(file))
+    made = narrowed(fleet.plan(observed, commit=commit_of(file)), fleet.desired, asked)
     if out is not None:
-        write_whole(out, plan_json(made) + "\n")
+        _save(out, made, observed)
+    made = but_withheld(fleet, made)
     say(rendered(fleet, made, Format.JSON if as_json else output, time.monotonic() - began_s))
     if output is Format.TEXT and not as_json and made.steps and not made.refusals:
-        say("Run `fleet apply` to carry it out.\n")
+        say(f"Run `fleet apply{_words(out, asked)}` to carry it out.\n")
     raise typer.Exit(plan_exit(made, changes_count=detailed_exitcode))
+
+
+def _save(out: Path, made: "Plan", observed: "Observed") -> None:
+    from reconciler import saved
+
+    saved.write(out, saved.save(made, observed, time.time()))
+
+
+def _words(out: Path | None, asked: "Targets") -> str:
+    """What `fleet apply` needs to be told to do the same."""
+    if out is not None:
+        return f" {shlex.quote(str(out))}"
+    kinds = (("lane", asked.lanes), ("cluster", asked.clusters), ("node", asked.nodes))
+    return "".join(f" --{kind} {shlex.quote(name)}" for kind, names in kinds for name in sorted(names))
+
+
+def but_withheld(fleet: "Fleet", made: "Plan") -> "Plan":
+    """The plan with what is held or in quarantine now. When that cannot be read, the plan is the same without it."""
+    import state
+    from reconciler import holds
+
+    try:
+        return holds.withheld(made, holds.recorded(fleet, time.time()))
+    except state.StateError as error:
+        warn(f"holds are not shown in this plan: {error}")
+        return made
 
 
 def rendered(fleet: "Fleet", made: "Plan", output: Format, observed_s: float | None = None) -> str:

@@ -1,5 +1,6 @@
 """`fleet status`: what runs, on three axes."""
 
+import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,6 +15,7 @@ from reconciler.cli.wiring import (
     run,
     say,
     say_json,
+    warn,
     with_fleet,
 )
 
@@ -42,7 +44,8 @@ def status(
     async def work(fleet: "Fleet") -> "FleetStatus":
         return await fleet.status(await fleet.observe(deadline), probe=probe)
 
-    found = run(context, with_fleet(load(context, file), work))
+    fleet = load(context, file)
+    found = _with_holds(fleet, run(context, with_fleet(fleet, work)))
     if as_json:
         say_json(found)
     else:
@@ -50,3 +53,15 @@ def status(
 
         say(status_text(found))
     raise typer.Exit(Exit.UNREACHABLE if found.unknown else Exit.OK)
+
+
+def _with_holds(fleet: "Fleet", found: "FleetStatus") -> "FleetStatus":
+    """What is recorded of holds and quarantine; the status is the same when that cannot be read."""
+    import state
+    from reconciler import holds
+
+    try:
+        return holds.shown(fleet, found, holds.recorded(fleet, time.time()))
+    except state.StateError as error:
+        warn(f"holds are not shown: {error}")
+        return found
