@@ -15,7 +15,7 @@ from reconciler.fleet import Applied, Fleet
 from reconciler.testing import Behaviour, ControllerKilled, SimImage, SimulatedFleet, run_simulated, sim_nodes
 from reconciler.testing.images import Decides
 from reconciler.testing.llamacpp import llamacpp_behaviour
-from state import Location, Store, open_store
+from state import Location, Quarantine, Store, open_store
 from tests.lab.specfile import PAIR_AND_SOLO, QUAD, Inventory, write
 
 Placements = tuple[tuple[str, str], ...]
@@ -144,6 +144,14 @@ class Story:
 
         found: FleetStatus = self.run(work)
         return found
+
+    def quarantined(self) -> tuple[Quarantine, ...]:
+        """The versions that failed and are put aside."""
+        store = self.load().open_state()
+        try:
+            return store.quarantined()
+        finally:
+            store.close()
 
     def containers(self) -> dict[str, str]:
         """State of every container of ours, as "node/name"."""

@@ -7,7 +7,7 @@ import pytest
 from reconciler.core.outcome import Exit
 from reconciler.core.plan import Kind, Op, Phase
 from reconciler.nodes.errors import ErrorKind
-from reconciler.testing import Exits, Fault, Garbage, NeverHealthy, Serves
+from reconciler.testing import Exits, Fault, Garbage, NeverHealthy, Serves, SimulatedFleet
 from tests.lifecycle.harness import PAIR_AND_SOLO, QUAD, Story
 
 BOTH = {"pair": 2, "solo": 1}
@@ -143,7 +143,7 @@ def test_garbage_is_not_healthy_and_nothing_unproved_is_left_running(tmp_path: P
     garbage = Garbage(served_name="bigram", port=30000, boot_s=5.0)
     story = Story(tmp_path, (("solo", "single-3"),), behaviour=garbage)
     applied = story.apply()
-    assert Exit.NEEDS_A_PERSON == applied.exit
+    assert Exit.UNCHANGED == applied.exit
     assert "expected 'Paris'" in applied.failures[0].detail
     assert {} == story.running_lanes()
 
@@ -151,7 +151,7 @@ def test_garbage_is_not_healthy_and_nothing_unproved_is_left_running(tmp_path: P
 def test_an_engine_that_exits_at_once_is_told_with_its_code_and_last_lines(tmp_path: Path) -> None:
     story = Story(tmp_path, (("solo", "single-3"),), behaviour=Exits(after_s=2.0, code=3, lines=("no such flag",)))
     applied = story.apply()
-    assert Exit.NEEDS_A_PERSON == applied.exit
+    assert Exit.UNCHANGED == applied.exit
     failure = applied.failures[0]
     assert "rank 0 on node3 exited 3" in failure.detail
     assert "no such flag" in failure.logs
@@ -160,25 +160,74 @@ def test_an_engine_that_exits_at_once_is_told_with_its_code_and_last_lines(tmp_p
 def test_an_engine_that_never_gets_healthy_is_given_up_at_its_boot_budget(tmp_path: Path) -> None:
     story = Story(tmp_path, (("solo", "single-3"),), behaviour=NeverHealthy(served_name="bigram", port=30000))
     applied = story.apply()
-    assert Exit.NEEDS_A_PERSON == applied.exit
+    assert Exit.UNCHANGED == applied.exit
     assert "not healthy within its boot budget of 120 s" in applied.failures[0].detail
     assert {} == story.running_lanes()
 
 
-def test_a_failed_boot_keeps_the_containers_of_before_stopped(tmp_path: Path) -> None:
+def test_a_replacement_that_answers_wrong_goes_and_the_same_containers_serve_again(tmp_path: Path) -> None:
     story = Story(tmp_path)
     story.apply()
+    before = story.containers()
     story.edit("expect: Paris", "expect: London")
     story.edit("ctx-size: 512", "ctx-size: 256")
-    assert Exit.NEEDS_A_PERSON == story.apply().exit
-    assert "exited" == story.containers()["node3/fleet-solo-r0-v1"]
-    assert {} == story.running_lanes()
+    applied = story.apply()
+    assert Exit.UNCHANGED == applied.exit
+    assert before.items() <= story.containers().items()
+    assert BOTH == story.running_lanes()
+    assert "was rolled back; what ran before serves again: pair-a/pair" in applied.summary
+    assert {"single-3/solo", "pair-a/pair"} == {item.gang for item in story.quarantined()}
+
+
+def test_a_lane_that_made_room_comes_back_when_its_successor_fails(tmp_path: Path) -> None:
+    story = Story(tmp_path)
+    story.apply()
+    story.place(QUAD)
+    story.nodes.inject(Fault.fail("node2", "start", when=lambda call: "quad" in call.ref or "fleet-quad" in call.ref))
+    story.nodes.inject(Fault.fail("node2", "start"))
+    applied = story.apply()
+    assert Exit.UNCHANGED == applied.exit, applied.summary
+    assert BOTH == story.running_lanes()
+    assert "what ran before serves again: pair-a/pair, single-3/solo" in applied.summary
+    story.nodes.heal()
+    assert Exit.OK == story.apply().exit
+    assert {"quad": 4} == story.running_lanes()
+
+
+def test_a_way_back_that_fails_too_says_what_runs_where_and_what_to_do(tmp_path: Path) -> None:
+    story = Story(tmp_path)
+    story.apply()
+    story.place(QUAD)
+    story.nodes.inject(Fault.fail("node2", "start", nth=None))
+    applied = story.apply()
+    assert Exit.NEEDS_A_PERSON == applied.exit
+    assert "could not be brought back: pair-a/pair" in applied.summary
+    assert {"solo": 1} == story.running_lanes()
+    story.nodes.heal()
+    assert Exit.OK == story.apply().exit
+    assert {"quad": 4} == story.running_lanes()
+
+
+def test_a_node_that_reboots_in_a_boot_is_waited_for_and_serves_again_what_it_served(tmp_path: Path) -> None:
+    story = Story(tmp_path)
+    story.apply()
+    story.place(QUAD)
+
+    def reboot(fleet: SimulatedFleet) -> None:
+        fleet.node("node4").power_off()
+        fleet.after(120.0, lambda later: later.node("node4").power_on())
+
+    story.nodes.inject(Fault.do("node4", "start", reboot))
+    applied = story.apply()
+    assert Exit.UNCHANGED == applied.exit, applied.summary
+    assert BOTH == story.running_lanes()
+    assert () == story.quarantined(), "the node went away: that is no fault of the version"
 
 
 def test_one_gang_that_fails_does_not_hold_up_another(story: Story) -> None:
     story.nodes.inject(Fault.fail("node3", "start"))
     applied = story.apply()
-    assert Exit.NEEDS_A_PERSON == applied.exit
+    assert Exit.UNCHANGED == applied.exit
     assert ["single-3/solo"] == [item.step.gang for item in applied.failures]
     assert {"pair": 2} == story.running_lanes()
     assert Exit.OK == story.apply().exit
@@ -221,7 +270,7 @@ def test_a_lane_that_serves_another_model_is_not_healthy(tmp_path: Path) -> None
     other = Serves(served_name="another", port=30000, boot_s=5.0)
     story = Story(tmp_path, (("solo", "single-3"),), behaviour=other)
     applied = story.apply()
-    assert Exit.NEEDS_A_PERSON == applied.exit
+    assert Exit.UNCHANGED == applied.exit
     assert "serves another, not bigram" in applied.failures[0].detail
 
 
@@ -246,7 +295,7 @@ def test_paths_are_looked_for_only_where_a_rank_has_to_boot(story: Story) -> Non
 def test_after_a_failed_apply_the_status_says_why_until_the_lane_is_healthy(story: Story) -> None:
     story.place((("solo", "single-3"),))
     story.edit("expect: Paris", "expect: London")
-    assert Exit.NEEDS_A_PERSON == story.apply().exit
+    assert Exit.UNCHANGED == story.apply().exit
     assert "expected 'London'" in story.status().lanes[0].last_failure
     story.edit("expect: London", "expect: Paris")
     assert Exit.OK == story.apply().exit

@@ -47,5 +47,7 @@ def test_who_comes_too_late_is_told_what_runs_there(tmp_path: Path) -> None:
     other = Story(tmp_path / "other", QUAD)
     other.nodes = one.nodes
     ends = both(one, other, 0.1)
-    told = [item.detail for end in ends for item in end.failures]
-    assert any("of this fleet runs on node3, and not by this plan" in detail for detail in told)
+    assert {Exit.OK, Exit.LEASE_HELD} == {end.exit for end in ends}
+    late = next(end for end in ends if end.exit is Exit.LEASE_HELD)
+    assert late.summary.startswith("node3 is leased by ")
+    assert "; nothing was changed" in late.summary
