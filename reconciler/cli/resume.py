@@ -130,7 +130,7 @@ def _told(found: "Unfinished", settling: "Settling") -> str:
     """Which run it was, and each effect that was under way with what became of it."""
     made = found.run
     began = time.strftime("%Y-%m-%d %H:%M", time.localtime(made.started_at))
-    how = "was interrupted" if made.exit_code is not None else "did not come to its end"
+    how = "did not come to its end" if made.id in settling.ended or made.ended_at is None else "was interrupted"
     lines = [f"run {made.id} (`fleet {made.command}`, {began}, by {made.user}@{made.host}) {how}"]
     lines += [f"  {_words(entry)}: {entry.detail}" for entry in settling.settled if entry.run_id == made.id]
     lines += [
