@@ -16,7 +16,7 @@ from reconciler.execution.outcomes import Outcome, failed
 from reconciler.execution.secrets import Secrets
 from reconciler.nodes.protocols import Fleet, Progress
 
-LETTING_GO_S = 2.0
+LETTING_GO_S = 1.5
 """After an interrupt: the time short effects get to end by themselves, and again the time cancelled ones get."""
 
 WAITS = frozenset({Op.PULL, Op.ROOM, Op.READY, Op.VERIFY, Op.STOP})
