@@ -9,12 +9,13 @@ from state.location import Location, Postgres, locate
 from state.memory import MemoryStore
 from state.opening import FILE, open_store, read_store
 from state.protocol import Store
-from state.records import Entry, Hold, PlanClaim, Quarantine, Revision, Run
+from state.records import Entry, Hold, Intent, PlanClaim, Quarantine, Revision, Run
 
 __all__ = [
     "FILE",
     "Entry",
     "Hold",
+    "Intent",
     "Location",
     "MemoryStore",
     "MisuseError",

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from state.checks import Outcome, Snapshot, findings, require_restorable
 from state.errors import MisuseError
-from state.records import Entry, Hold, PlanClaim, Quarantine, Revision, Run, storable
+from state.records import Entry, Hold, Intent, PlanClaim, Quarantine, Revision, Run, storable
 
 
 class MemoryStore:
@@ -34,11 +34,16 @@ class MemoryStore:
         self, run_id: str, step_id: str, gang: str, node: str | None, op: str, target: str, operation: str, at: float
     ) -> int:
         """See `Store.intent`."""
+        return self.intents(run_id, (Intent(step_id, gang, node, op, target, operation, at),))[0]
+
+    def intents(self, run_id: str, intents: tuple[Intent, ...]) -> tuple[int, ...]:
+        """See `Store.intents`."""
         self._active(run_id)
-        self._lengths[run_id] += 1
-        sequence = self._lengths[run_id]
-        self._intents[run_id, sequence] = Entry(run_id, sequence, step_id, gang, node, op, target, operation, at)
-        return sequence
+        first = self._lengths[run_id] + 1
+        self._lengths[run_id] += len(intents)
+        for sequence, intent in enumerate(intents, start=first):
+            self._intents[run_id, sequence] = intent.as_entry(run_id, sequence)
+        return tuple(range(first, first + len(intents)))
 
     def outcome(self, run_id: str, sequence: int, result: str, detail: str, at: float) -> None:
         """See `Store.outcome`."""

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from state.checks import Snapshot
-from state.records import Entry, Hold, Quarantine, Revision, Run
+from state.records import Entry, Hold, Intent, Quarantine, Revision, Run
 
 
 class Store(Protocol):
@@ -25,6 +25,10 @@ class Store(Protocol):
         self, run_id: str, step_id: str, gang: str, node: str | None, op: str, target: str, operation: str, at: float
     ) -> int:
         """Record that an effect is about to happen; its sequence in the run. The run is begun and not ended."""
+        ...
+
+    def intents(self, run_id: str, intents: tuple[Intent, ...]) -> tuple[int, ...]:
+        """As `intent`, of effects that begin together: all are recorded, or none. It costs about as much as one."""
         ...
 
     def outcome(self, run_id: str, sequence: int, result: str, detail: str, at: float) -> None:

@@ -36,6 +36,24 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Intent:
+    """An effect that is about to happen. `operation` is the id that lands on the node; `node` None: of a whole gang."""
+
+    step_id: str
+    gang: str
+    node: str | None
+    op: str
+    target: str
+    operation: str
+    at: float
+
+    def as_entry(self, run_id: str, sequence: int) -> "Entry":
+        """Its place in the journal."""
+        names = (self.step_id, self.gang, self.node, self.op, self.target, self.operation)
+        return Entry(run_id, sequence, *names, intent_at=self.at)
+
+
+@dataclass(frozen=True)
 class Entry:
     """One effect in the journal: the intent, and the outcome once it is known.
 

@@ -9,7 +9,7 @@ from state import statements as sql
 from state.checks import Outcome, Snapshot, findings, require_restorable
 from state.database import Database
 from state.errors import MisuseError
-from state.records import Entry, Hold, PlanClaim, Quarantine, Revision, Run, storable
+from state.records import Entry, Hold, Intent, PlanClaim, Quarantine, Revision, Run, storable
 
 T = TypeVar("T")
 
@@ -44,13 +44,19 @@ class SqlStore:
         self, run_id: str, step_id: str, gang: str, node: str | None, op: str, target: str, operation: str, at: float
     ) -> int:
         """See `Store.intent`."""
+        return self.intents(run_id, (Intent(step_id, gang, node, op, target, operation, at),))[0]
+
+    def intents(self, run_id: str, intents: tuple[Intent, ...]) -> tuple[int, ...]:
+        """See `Store.intents`."""
         with self._database.writing() as connection:
-            sequence: int | None = connection.execute(sql.NEXT_SEQUENCE, {"of_run": run_id}).scalar()
-            if sequence is None:
+            first: int | None = connection.execute(sql.NEXT_SEQUENCE, {"of_run": run_id}).scalar()
+            if first is None:
                 raise _not_running(run_id)
-            entry = Entry(run_id, sequence, step_id, gang, node, op, target, operation, at)
-            connection.execute(sql.INSERT["intents"], vars(entry))
-        return sequence
+            sequences = range(first, first + len(intents))
+            entries = [vars(item.as_entry(run_id, number)) for item, number in zip(intents, sequences, strict=True)]
+            if entries:
+                connection.execute(sql.INSERT["intents"], entries)
+        return tuple(sequences)
 
     def outcome(self, run_id: str, sequence: int, result: str, detail: str, at: float) -> None:
         """See `Store.outcome`."""

@@ -35,6 +35,7 @@ class SqliteDatabase:
         self._engine = engine
         self._writer = engine.execution_options(**{SYNC: "FULL"})
         self._noter = engine.execution_options(**{SYNC: "NORMAL"})
+        self._connections: dict[Engine, Connection] = {}
 
     @classmethod
     def open(cls, file: Path, busy_s: float) -> "SqliteDatabase":
@@ -68,14 +69,22 @@ class SqliteDatabase:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """See `Database.writing`."""
-        with translated(self._file), self._writer.begin() as connection:
+        with self._kept(self._writer) as connection:
             yield connection
 
     @contextmanager
     def noting(self) -> Iterator[Connection]:
         """See `Database.noting`."""
-        with translated(self._file), self._noter.begin() as connection:
+        with self._kept(self._noter) as connection:
             yield connection
+
+    @contextmanager
+    def _kept(self, engine: Engine) -> Iterator[Connection]:
+        """A transaction on a connection that stays open: taking one from the pool costs as much as the statements."""
+        with translated(self._file):
+            connection = self._connections.get(engine) or self._connections.setdefault(engine, engine.connect())
+            with connection.begin():
+                yield connection
 
     def check_writable(self) -> None:
         """See `Database.check_writable`: a real write, and room for the ones to come."""
@@ -91,4 +100,6 @@ class SqliteDatabase:
 
     def close(self) -> None:
         """See `Database.close`."""
+        for connection in self._connections.values():
+            connection.close()
         self._engine.dispose()

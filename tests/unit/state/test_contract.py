@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from state import Entry, MemoryStore, MisuseError, Outcome, Snapshot, StateError, Store, open_store
+from state import Entry, Intent, MemoryStore, MisuseError, Outcome, Snapshot, StateError, Store, open_store
 from tests.unit.state.samples import a_hold, a_quarantine, a_revision, a_run, fill, intend
 
 
@@ -56,6 +56,18 @@ def test_sequences_count_from_one_in_each_run(store: Store) -> None:
     store.begin_run(a_run("r1"))
     store.begin_run(a_run("r2"))
     assert [intend(store, "r1"), intend(store, "r2"), intend(store, "r1")] == [1, 1, 2]
+
+
+def test_effects_that_begin_together_are_recorded_together(store: Store) -> None:
+    store.begin_run(a_run())
+    first = intend(store)
+    drafts = tuple(Intent(f"s{n}", "pair/tiny", None, "start", "c", f"op-{n}", 1_002.0) for n in range(3))
+    assert store.intents("r1", drafts) == (first + 1, first + 2, first + 3)
+    assert store.entries("r1")[1:] == tuple(item.as_entry("r1", n) for n, item in enumerate(drafts, start=2))
+    assert store.intents("r1", ()) == ()
+    with pytest.raises(MisuseError):
+        store.intents("nobody", drafts)
+    assert len(store.open_entries()) == 4
 
 
 def test_an_intent_is_an_open_entry_with_all_it_was_given(store: Store) -> None:

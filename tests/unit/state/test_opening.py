@@ -303,7 +303,8 @@ def test_a_full_disk_is_noticed_at_opening(folder: Path, monkeypatch: pytest.Mon
 def test_a_disk_that_fills_up_later_is_named_and_loses_nothing(folder: Path) -> None:
     store = open_store(folder)
     store.begin_run(a_run())
-    with store._database._engine.connect() as connection:  # type: ignore[attr-defined]  # SQLite's own way to have no room
+    database = store._database  # type: ignore[attr-defined]  # SQLite's own way to have no room
+    with database.writing() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
         connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(StateError, match="the disk is full"):
