@@ -132,7 +132,7 @@ tell_holder() { # WORD
 is_own_session() { [ "$its_session" = "$session" ] && [ "$its_session_start" = "$session_start" ]; }
 end_former() { # the earlier session of this claim, and the program in it
   is_own_session || end "$its_session" "$its_session_start" || return
-  is_alive "$its_main" "$its_main_start" && kill -9 -- "-$its_main" # its watchdog is of its group
+  is_alive "$its_main" "$its_main_start" && kill -s KILL -- "-$its_main" # its watchdog is of its group
   end "$its_main" "$its_main_start"
 }
 count_fence() { # the same number for the same claim, the next one for another; after a lost note one never used before
@@ -193,8 +193,9 @@ break_held() {
   open_folder
   if lock x; then say free; return; fi
   holder=$(tell_holder broken)
-  read_note || { now; fence=$now its_session=; }
-  fence=$((fence + 1)) since=0 session=0 session_start=0 main_start=0
+  now
+  read_note || fence=$now its_session=
+  fence=$((fence + 1)) since=$now session=0 session_start=0 main_start=0
   write_note broken
   for try in 1 2 3 4 5 6 7 8; do
     lock x && break

@@ -149,13 +149,16 @@ class SshLease:
     async def release(self) -> None:
         """Give it back. Never raises; no effect when it is lost or released already."""
         self._beating.cancel()
-        with contextlib.suppress(TimeoutError, ConnectionError):
+        try:
             async with asyncio.timeout(RELEASE_S):
                 self._tell("release")
                 await self._ended.wait()
-        self._hearing.cancel()
-        self._ended.set()
-        self._program.close()
+        except (TimeoutError, ConnectionError):
+            return
+        finally:
+            self._hearing.cancel()
+            self._ended.set()
+            self._program.close()
 
     def _tell(self, word: str) -> None:
         """Raises `ConnectionError` when nobody is there any more."""

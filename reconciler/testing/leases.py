@@ -4,7 +4,6 @@ A lease ends with its session, with the node's power, when it is broken, and whe
 for so long that it lapses. Its session ends with it.
 """
 
-from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
@@ -49,11 +48,13 @@ class LeaseBook:
         self._world = world
         self._line: Line | None = None
         self._heard_s = 0.0
+        self._given_up: LeaseSpan | None = None
         self._fence = 0
 
     @property
     def held(self) -> LeaseSpan | None:
         """The lease that is held now."""
+        self._world.sync()
         self._notice()
         return self.spans[-1] if self._line is not None else None
 
@@ -86,6 +87,10 @@ class LeaseBook:
         """End it, and leave its session as it is."""
         if self.held is span:
             self._end(closing=False)
+
+    def give_up(self, span: LeaseSpan) -> None:
+        """Nothing is said for it any more: it ends as soon as the node hears that, or lapses."""
+        self._given_up = span
 
     def holder(self) -> Holder | None:
         """Who has it."""
@@ -128,6 +133,8 @@ class LeaseBook:
         is_gone = not self._node.is_on or self._node.boot_id != self.spans[-1].boot_id
         if is_gone or (line.is_lost and not line.is_silent):
             self._end(closing=True)
+        elif self._given_up is self.spans[-1] and not line.is_silent:
+            self._end(closing=False)
 
 
 class SimLeases:
@@ -174,5 +181,9 @@ class SimLease:
         async def release() -> None:
             self._line.node.leases.release(self._span)
 
-        with suppress(NodeError):
+        try:
             await self._line.call("lease-release", "", release, RELEASE_S, needs_docker=False)
+        except NodeError:
+            return
+        finally:
+            self._line.node.leases.give_up(self._span)
