@@ -130,10 +130,20 @@ def commit_of(path: Path) -> str | None:
     """The commit the spec is of, when git tracks it and nothing in its folder but the state is edited."""
     import subprocess
 
+    from reconciler.nodes.child_env import child_environment
+
+    own = {name: value for name, value in os.environ.items() if name.startswith("GIT_") or name == "XDG_CONFIG_HOME"}
+    given = {**child_environment(), **own}
+
     def git(*words: str) -> str | None:
         try:
             done = subprocess.run(
-                ["git", "-C", str(path.parent), *words], capture_output=True, text=True, timeout=5, check=False
+                ["git", "-C", str(path.parent), *words],
+                env=given,
+                capture_output=True,
+                text=True,
+                timeout=5,
+                check=False,
             )
         except (OSError, subprocess.TimeoutExpired):
             return None
