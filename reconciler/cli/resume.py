@@ -58,6 +58,8 @@ def resume(
     commit = commit_of(file)
 
     async def work(fleet: "Fleet") -> int:
+        from reconciler.applying import ROLLBACK
+
         found, settling = await _settled(fleet, run_id)
         if found is None:
             return _nothing(as_json=as_json)
@@ -65,6 +67,8 @@ def resume(
             return _under_way(found, settling)
         if not as_json:
             say(_told(found, settling))
+        if found.run.command == ROLLBACK:
+            return _must_be_said_again(found)
         fleet, made = _planned(fleet, found, await fleet.observe(deadline), commit)
         if made.spec != found.run.spec_fingerprint:
             warn("the spec has changed since: what follows is by the spec as it is now")
@@ -106,6 +110,15 @@ def _under_way(found: "Unfinished", settling: "Settling") -> int:
 
     warn(f"run {found.run.id} is under way: {settling.working[found.run.id].told}")
     return Exit.LEASE_HELD
+
+
+def _must_be_said_again(found: "Unfinished") -> int:
+    """By the spec these lanes would go forward again, to what somebody wanted to get away from."""
+    from reconciler.core.exits import Exit
+
+    warn(f"run {found.run.id} was a `fleet rollback` of {', '.join(sorted(found.gangs))}")
+    warn("give that command again: it goes on from here. `fleet apply` would bring what the spec says")
+    return Exit.REFUSED
 
 
 def _planned(fleet: "Fleet", found: "Unfinished", observed: "Observed", commit: str | None) -> "tuple[Fleet, Plan]":

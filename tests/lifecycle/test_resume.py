@@ -278,6 +278,24 @@ def test_an_interrupted_down_goes_on_down(story: Told, fleet: Command) -> None:
     assert "down" == story.store.runs(1)[0].command
 
 
+def test_an_interrupted_rollback_does_not_go_forward_again(story: Told, fleet: Command) -> None:
+    story.apply()
+    story.place(QUAD)
+
+    async def work(fleet: Fleet) -> None:
+        await fleet.apply(fleet.plan(await fleet.observe()), command="rollback")
+
+    story.nodes.inject(Fault.kill(None, "create", 1))
+    with pytest.raises(ControllerKilled):
+        story.run(work)
+    story.nodes.heal()
+    mutations = len(story.nodes.mutations)
+    code, _, error = fleet("resume", "--yes")
+    assert 3 == code
+    assert "was a `fleet rollback` of quad/quad" in error
+    assert mutations == len(story.nodes.mutations)
+
+
 def test_a_run_that_is_under_way_is_not_taken_over(story: Told, fleet: Command) -> None:
     run_id = killed(story, 3, after=True)
 
