@@ -51,6 +51,7 @@ APPLY = ("apply", "--yes")
 def stopped(made: Desk, scene: Scene, number: int = signal.SIGINT) -> Ran:
     """Run up to the moment, send the signal; how the command ended, which has to be in time and without a trace."""
     with made.started(*scene.args) as process:
+        wait_until("the command to take signals", functools.partial(takes_signals, process.pid), seconds=60)
         read = read_until(process, scene.moment) if scene.moment else ""
         scene.fault()
         time.sleep(scene.pause_s)
@@ -61,6 +62,11 @@ def stopped(made: Desk, scene: Scene, number: int = signal.SIGINT) -> Ran:
     assert seconds < PROMISED_S, ran.said
     assert_readable(made)
     return ran
+
+
+def takes_signals(pid: int) -> bool:
+    """Whether SIGTERM is handled: before that a command has begun nothing, and just dies of it."""
+    return bool(int(procs.status(pid, "SigCgt")[0], 16) >> signal.SIGTERM - 1 & 1)
 
 
 def signalled(process: "subprocess.Popen[str]", number: int, read: str) -> tuple[Ran, float]:

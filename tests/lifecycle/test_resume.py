@@ -101,7 +101,7 @@ def test_what_is_told_of_an_effect_is_what_happened(story: Told, operation: Any,
     kills: list[Call] = []
 
     def first(call: Call) -> bool:
-        fits = call.operation == operation
+        fits = bool(call.operation == operation)
         kills.extend([call] if fits else [])
         return fits
 
