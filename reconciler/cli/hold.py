@@ -50,6 +50,10 @@ Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for 
 OfKind = Annotated[Kind | None, typer.Option("--kind", help="Which, when a name is of several kinds.")]
 
 
+LONGEST_S = 366 * 86400.0
+"""A longer one is a slip of the keyboard."""
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command("hold", help=HELP)(hold)
@@ -119,13 +123,11 @@ def _kind(fleet: "Fleet", name: str, asked: Kind | None) -> "HoldKind":
     from reconciler.holds import kinds_of, names
 
     if asked is not None:
-        must_be_known(asked, name, names(fleet)[asked.value])
+        must_be_known(asked, [name], names(fleet)[asked.value])
         return asked.value
     found = kinds_of(fleet, name)
     if not found:
-        must_be_known(
-            "lane, cluster or node", name, {known for all_names in names(fleet).values() for known in all_names}
-        )
+        must_be_known("lane, cluster or node", [name], {known for of in names(fleet).values() for known in of})
     if len(found) > 1:
         raise typer.BadParameter(f"{name} is a {' and a '.join(found)}: say which with --kind {found[0]}")
     return found[0]
@@ -141,8 +143,8 @@ def _seconds(text: str | None) -> float | None:
         seconds = specs.parse_duration(text)
     except ValueError as error:
         raise typer.BadParameter(f"--for: {error}; write for example 4h or 30m") from None
-    if seconds <= 0:
-        raise typer.BadParameter("--for: a hold lasts longer than nothing")
+    if not 0 < seconds <= LONGEST_S:
+        raise typer.BadParameter("--for: a hold lasts longer than nothing and at most a year, or, without it, for good")
     return seconds
 
 

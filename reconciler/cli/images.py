@@ -1,12 +1,12 @@
 """`fleet images`: what images are where, bringing them ahead of time, and collecting what nobody needs."""
 
-from collections.abc import Collection, Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from reconciler.cli.apply import Yes, agreed, carry_out
+from reconciler.cli.targets import must_be_known
 from reconciler.cli.wiring import (
     DEFAULT_DEADLINE_S,
     DEFAULT_SPEC,
@@ -102,7 +102,7 @@ def ls(
     from reconciler.views.stock_text import stock_json, stock_text
 
     fleet = load(context, file)
-    _must_know("node", [node] if node else [], fleet.spec.nodes)
+    must_be_known("node", [node] if node else [], fleet.spec.nodes)
     found = run(context, with_fleet(fleet, lambda fleet: _stock(fleet, deadline)))
     shown = found.on(node) if node else found
     say(stock_json(shown) if as_json else stock_text(shown))
@@ -123,7 +123,7 @@ def sync(
     from reconciler.version import TOOL
 
     fleet = load(context, file)
-    _must_know("cluster", cluster or (), fleet.spec.clusters)
+    must_be_known("cluster", cluster or (), fleet.spec.clusters)
     options = PlanOptions(TOOL, commit_of(file))
 
     async def work(fleet: "Fleet") -> int:
@@ -208,12 +208,3 @@ def _exit(plan: "GcPlan", done: "Collected") -> int:
     if done.failed:
         return int(Exit.UNCHANGED)
     return int(Exit.UNREACHABLE if plan.unknown or done.unknown else Exit.OK)
-
-
-def _must_know(kind: str, names: Iterable[str], known: Collection[str]) -> None:
-    from specs import did_you_mean
-
-    for name in names:
-        if name not in known:
-            hint = did_you_mean(name, known) or f"known: {', '.join(sorted(known)) or 'none'}"
-            raise typer.BadParameter(f"no {kind} named '{name}'; {hint}", param_hint=f"--{kind}")

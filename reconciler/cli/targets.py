@@ -23,22 +23,18 @@ def targets(
     from reconciler.core.targets import Targets
 
     spec = fleet.spec
-    for kind, names, known in (
-        ("lane", lanes, spec.lanes),
-        ("cluster", clusters, spec.clusters),
-        ("node", nodes, spec.nodes),
-    ):
-        for name in names or ():
-            must_be_known(kind, name, known)
+    must_be_known("lane", lanes or (), spec.lanes)
+    must_be_known("cluster", clusters or (), spec.clusters)
+    must_be_known("node", nodes or (), spec.nodes)
     return Targets(frozenset(lanes or ()), frozenset(clusters or ()), frozenset(nodes or ()))
 
 
-def must_be_known(kind: str, name: str, known: Iterable[str]) -> None:
+def must_be_known(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
     """Raises `typer.BadParameter` for a name that the spec does not have, with the one that may be meant."""
     known = sorted(known)
-    if name in known:
-        return
-    import specs
+    for name in names:
+        if name not in known:
+            import specs
 
-    close = specs.did_you_mean(name, known) or f"known: {', '.join(known) or 'none'}"
-    raise typer.BadParameter(f"no {kind} named '{name}' ({close})")
+            hint = specs.did_you_mean(name, known) or f"known: {', '.join(known) or 'none'}"
+            raise typer.BadParameter(f"no {kind} named '{name}'; {hint}")

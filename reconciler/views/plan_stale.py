@@ -19,7 +19,7 @@ def stale_text(found: Sequence[Stale], valid: Iterable[str]) -> str:
 def _lines(found: Sequence[Stale], valid: Sequence[str]) -> Iterator[str]:
     steps = dict.fromkeys(item.step for item in found)
     are = "is" if len(steps) == 1 else "are"
-    yield f"refused: {count(len(steps), 'step')} of the saved plan {are} stale: what they rest on has changed since"
+    yield f"refused: {count(len(steps), 'step')} of the saved plan {are} stale: the nodes are not as they were"
     for item in found[:SHOWN]:
         yield f"  {item.step}: {shortened(item.told, WIDTH)}"
     if len(found) > SHOWN:

@@ -66,9 +66,9 @@ def test_a_node_that_is_off_and_not_asked_for_is_not_missed(fleet: Commands, sto
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--lane", "solos"), "no lane named 'solos' (did you mean 'solo'?)"),
-        (("--cluster", "pair-z"), "no cluster named 'pair-z' (did you mean 'pair-"),
-        (("--node", "n"), "no node named 'n' (known: node1, node2, node3, node4)"),
+        (("--lane", "solos"), "no lane named 'solos'; did you mean 'solo'?"),
+        (("--cluster", "pair-z"), "no cluster named 'pair-z'; did you mean 'pair-"),
+        (("--node", "n"), "no node named 'n'; known: node1, node2, node3, node4"),
     ],
     ids=["lane", "cluster", "node"],
 )

@@ -196,7 +196,9 @@ def withheld() -> Plan:
     return withhold(made, [hold], [failed])
 
 
+SPLIT = gang("quad", ("n1", "n2", "n3"), cluster="all")
+
+
 def split() -> Plan:
     """One lane makes room for two."""
-    quad = gang("quad", ("n1", "n2", "n3"), cluster="all")
-    return plan(desired(gang("pair", ("n1", "n2")), gang("solo", ("n3",))), world(quad))
+    return plan(desired(gang("pair", ("n1", "n2")), gang("solo", ("n3",))), world(SPLIT))

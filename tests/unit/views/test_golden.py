@@ -8,11 +8,13 @@ import pytest
 from reconciler.core.drift import Finding, findings
 from reconciler.core.events import Event, Interrupted, RunEnded, RunStarted, StepEnded, StepProgress, StepStarted
 from reconciler.core.machine import Status
-from reconciler.core.observed import Unknown, UnknownKind
+from reconciler.core.observed import NodeFacts, Observed, Unknown, UnknownKind
 from reconciler.core.plan import Plan, Refusal, plan_json
+from reconciler.core.stale import sight, stale_steps
 from reconciler.views.drift_report import drift_json, drift_markdown, drift_text
 from reconciler.views.event_text import event_lines, step_words
 from reconciler.views.plan_markdown import plan_markdown
+from reconciler.views.plan_stale import stale_text
 from reconciler.views.plan_text import plan_text, total
 from reconciler.views.status_text import status_text
 from tests.unit.core.build import desired, plan, step, world
@@ -44,6 +46,14 @@ def test_a_plan_as_markdown(name: str) -> None:
 
 def test_a_plan_as_json() -> None:
     assert_golden("plan_demo.json.txt", plan_json(scenes.demo()) + "\n")
+
+
+def test_what_of_a_saved_plan_is_stale() -> None:
+    made, seen = scenes.split(), world(scenes.SPLIT)
+    now = {name: replace(facts, boot_id="next") for name, facts in seen.nodes.items() if isinstance(facts, NodeFacts)}
+    found = stale_steps(made, sight(made, seen), Observed(now, {}))
+    told = stale_text(found[:2], ["c/solo"]) + stale_text(found[:1], []) + stale_text(found * 3, [])
+    assert_golden("stale.txt", told)
 
 
 def test_the_status_of_a_fleet() -> None:
