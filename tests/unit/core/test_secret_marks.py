@@ -1,6 +1,7 @@
 """By its marks a container tells that a secret changed: certainly, or not at all."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ def lane(reference: str = REFERENCE) -> Gang:
     return gang("a", ("n1",), container={"env": (("TOKEN", SecretRef(reference)),)})
 
 
-def made(mark: str | None = OLD, key: str = KEY, of: Gang | None = None, **fields: object) -> Container:
+def made(mark: str | None = OLD, key: str = KEY, of: Gang | None = None, **fields: Any) -> Container:
     """The gang's running container, made with a secret of this mark."""
     built = container(of or lane(), **fields)
     assert built.owner is not None
