@@ -9,10 +9,12 @@ from reconciler.cli import (
     history,
     hold,
     images,
+    lease,
     logs,
     pin,
     plan,
     resume,
+    rollback,
     schema,
     show,
     state,
@@ -24,9 +26,9 @@ from reconciler.cli import (
 app = typer.Typer(
     name="fleet",
     help="Declare which LLM lane runs on which GPU nodes; see the difference; carry it out over SSH and Docker.",
-    epilog="Exit codes: 0 done, 1 error, 2 changes or drift, 3 refused, 4 some nodes could not be read, 5 reserved, "
-    "6 failed before anything was started or stopped, 7 something was started or stopped, and it failed, "
-    "130 interrupted.",
+    epilog="Exit codes: 0 done, 1 error, 2 changes or drift, 3 refused or withheld, 4 some nodes could not be read, "
+    "5 somebody else has the lease of a node, 6 failed, and the fleet serves what it served before, "
+    "7 failed, and needs a person, 130 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -38,8 +40,10 @@ for module in (
     plan,
     apply,
     resume,
+    rollback,
     status,
     hold,
+    lease,
     logs,
     down,
     drift,

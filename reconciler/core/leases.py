@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from reconciler.core.figures import duration
+from reconciler.core.observed import Unknown
 
 UNKNOWN = "unknown"
 
@@ -32,6 +33,15 @@ class Holder:
         """Who, since when and what for, as part of a sentence."""
         since = f" for {duration(round(self.age_s))}" if self.age_s is not None else ""
         return f"{self.claim.owner}{since}: {self.claim.purpose} (run {self.claim.run_id})"
+
+
+@dataclass(frozen=True)
+class NodeLease:
+    """The lease of a node as it is now. `unknown`: why nothing is known of it."""
+
+    node: str
+    holder: Holder | None
+    unknown: Unknown | None = None
 
 
 NOBODY_KNOWN = Claim(UNKNOWN, UNKNOWN, UNKNOWN)

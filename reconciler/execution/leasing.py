@@ -5,7 +5,8 @@ import contextlib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from reconciler.core.leases import Claim, Holder
+from reconciler.core.leases import Claim, Holder, NodeLease
+from reconciler.core.observed import Unknown, UnknownKind
 from reconciler.nodes.errors import ErrorKind, LeaseHeldError, LeaseLostError, NodeError
 from reconciler.nodes.protocols import Fleet, Lease, Node
 
@@ -172,3 +173,21 @@ def _what_happened(node: str, before: Lease, now: Lease) -> LeaseLostError | Non
         message = f"the lease of {node} was broken, or had by another run, while the connection was lost"
         return LeaseLostError(message, "plan again: the node may have been changed meanwhile")
     return None
+
+
+async def leases_of(fleet: Fleet, nodes: Collection[str], deadline_s: float) -> tuple[NodeLease, ...]:
+    """Who has which node, all asked at once. A node that cannot be asked is a fact, not an exception."""
+    return tuple(await asyncio.gather(*(_lease_of(fleet, name, deadline_s) for name in nodes)))
+
+
+async def _lease_of(fleet: Fleet, name: str, deadline_s: float) -> NodeLease:
+    until_s = asyncio.get_running_loop().time() + deadline_s
+    try:
+        node = await fleet.connect(name, deadline_s)  # keeps the deadline itself, and knows best why it failed
+        async with asyncio.timeout_at(until_s):
+            return NodeLease(name, await node.leases.holder())
+    except TimeoutError:
+        reason = f"its lease was not told within {deadline_s:g} s"
+        return NodeLease(name, None, Unknown(name, UnknownKind.TIMEOUT, reason))
+    except NodeError as error:
+        return NodeLease(name, None, error.as_unknown(name))
