@@ -9,7 +9,9 @@ from state.records import Entry, Hold, Intent, Quarantine, Revision, Run
 class Store(Protocol):
     """Runs, journal, revisions, saved plans that were claimed, holds and quarantine.
 
-    Each call is one transaction, on stable storage when it returns (but see `outcome`). Every call may raise
+    Each call is one transaction, on stable storage when it returns. Three are so only together with the next other call
+    that writes: `outcome`, `confirm` and `lift`. The end of this process undoes none; a power cut of the machine may
+    undo the last ones, and then an effect is settled by looking, like one that was under way. Every call may raise
     `StateError`; breaking the rules written here raises its subclass `MisuseError` and records nothing.
     """
 
@@ -32,11 +34,7 @@ class Store(Protocol):
         ...
 
     def outcome(self, run_id: str, sequence: int, result: str, detail: str, at: float) -> None:
-        """Record what became of an intent. It has no outcome yet; its run may be an earlier one, ended or dead.
-
-        The end of this process does not undo it; a power cut may, until the next other call that writes. Its effect
-        is settled by looking then, and whatever depends on it has an intent of its own, which is such a call.
-        """
+        """Record what became of an intent. It has no outcome yet; its run may be an earlier one, ended or dead."""
         ...
 
     def end_run(self, run_id: str, exit_code: int, at: float) -> None:

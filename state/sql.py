@@ -90,7 +90,7 @@ class SqlStore:
     def confirm(self, revision: Revision) -> None:
         """See `Store.confirm`."""
         same = {"of_gang": revision.gang, "of_number": revision.number, "of_run": revision.run_id}
-        with self._database.writing() as connection:
+        with self._database.noting() as connection:
             connection.execute(sql.FORGET_REVISION, same)
             connection.execute(sql.INSERT["revisions"], vars(revision))
 
@@ -137,7 +137,7 @@ class SqlStore:
 
     def lift(self, gang: str, fingerprint: str | None) -> int:
         """See `Store.lift`."""
-        with self._database.writing() as connection:
+        with self._database.noting() as connection:
             if fingerprint is None:
                 return connection.execute(sql.LIFT_ALL, {"of_gang": gang}).rowcount
             return connection.execute(sql.LIFT, {"of_gang": gang, "of_fingerprint": fingerprint}).rowcount
