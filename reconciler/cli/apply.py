@@ -171,7 +171,10 @@ async def carry_out(
     from reconciler import holds
     from reconciler.core.outcome import Exit
 
-    made = holds.withheld(made, holds.recorded(fleet, time.time()), retry=retry, stale=stale)
+    def but_withheld(made: "Plan") -> "Plan":
+        return holds.withheld(made, holds.recorded(fleet, time.time()), retry=retry, stale=stale)
+
+    made = but_withheld(made)
     if not as_json:
         say(rendered(fleet, made, Format.TEXT))
     code = _standstill(made)
@@ -185,9 +188,12 @@ async def carry_out(
         else:
             say("Nothing was changed.\n")
         return Exit.ERROR
+    made = but_withheld(made)  # an answer may have taken its time
     applied = await _applied(fleet, made, as_json=as_json, command=command, saved_id=saved_id)
     if as_json:
         say_json({**told, "exit": int(applied.exit), "plan": made, "result": _result(applied)})
+    elif not applied.status:  # it ended before there was any event to tell of
+        say(f"{applied.summary}\n")
     return applied.exit
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import state
+from reconciler.core.events import Event, RunStarted
+from reconciler.holds import place
 from tests.lifecycle.commanding import Commands
 from tests.lifecycle.harness import QUAD, Story
 
@@ -36,6 +38,31 @@ def test_when_all_is_held_nothing_is_done_and_nobody_is_asked(fleet: Commands, s
     done = fleet("apply")
     assert (3, ()) == (done.code, story.nodes.mutations)
     assert "Apply this plan?" not in done.out
+
+
+def test_a_hold_that_is_placed_while_a_person_thinks_counts(
+    fleet: Commands, story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def yes_at_last() -> str:
+        for lane in ("pair", "solo"):
+            place(story.load(), "lane", lane, "wait", None)
+        return "y\n"
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("reconciler.cli.apply._line_typed", yes_at_last)
+    done = fleet("apply")
+    assert (3, ()) == (done.code, story.nodes.mutations)
+    assert "withheld: pair-a/pair: lane pair is held by " in done.out.partition("[y/N] ")[2]
+
+
+def test_a_hold_that_is_placed_while_an_apply_is_under_way_does_not_stop_it(fleet: Commands, story: Story) -> None:
+    def placing(event: Event) -> None:
+        if isinstance(event, RunStarted):
+            place(story.load(), "lane", "pair", "late", None)
+
+    assert 0 == story.apply(placing).exit
+    assert {"pair": 2, "solo": 1} == story.running_lanes()
+    assert "lane pair is held by " in fleet("holds").out
 
 
 def test_released_it_goes_on(fleet: Commands, story: Story) -> None:
