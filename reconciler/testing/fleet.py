@@ -36,7 +36,7 @@ class SimulatedFleet:
         self.calls: list[Call] = []
         self.on_effect: Callable[[Call], None] = lambda call: None
         self.world = World(LoopClock())
-        self._seed = seed
+        self.seed = seed
         self._images = {image.digest: image for image in images}
         self._nodes = {config.name: SimNode(config, self.world, self._images, seed) for config in nodes}
         self._faults = Faults()
@@ -91,7 +91,7 @@ class SimulatedFleet:
     def second(self, name: str) -> SimulatedController:
         """The way of another controller, with sessions of its own. The same name is the same controller."""
         if name not in self._controllers:
-            self._controllers[name] = SimulatedController(self, name, self._seed + len(self._controllers))
+            self._controllers[name] = SimulatedController(self, name, self.seed + len(self._controllers))
         return self._controllers[name]
 
     def inject(self, *faults: Fault) -> None:
@@ -107,8 +107,10 @@ class SimulatedFleet:
 
         What the code under test does while it is torn down reaches no node; a store it writes to is its own affair.
         """
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda loop, context: None)  # the dead say nothing about tasks they leave behind
         for controller in self._controllers.values():
-            controller.die(asyncio.get_running_loop())
+            controller.die(loop)
         raise ControllerKilled
 
     def after(self, delay_s: float, action: Callable[["SimulatedFleet"], None]) -> None:

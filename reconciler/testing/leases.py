@@ -32,6 +32,7 @@ class LeaseSpan:
     boot_id: str
     from_s: float
     until_s: float = inf
+    follows_another: bool = False
 
     @property
     def is_held(self) -> bool:
@@ -70,9 +71,11 @@ class LeaseBook:
             if held.claim != claim:
                 raise LeaseHeldError(self._node.name, self._holder(held))
             self._end(closing=self._line is not line)
-        if not self.spans or self.spans[-1].claim != claim or self.spans[-1].fence != self._fence:
+        follows_another = bool(self.spans) and (self.spans[-1].claim, self.spans[-1].fence) != (claim, self._fence)
+        if follows_another or not self.spans:
             self._fence += 1
-        span = LeaseSpan(self._node.name, claim, self._fence, self._node.boot_id, self._world.now_s)
+        boot_id, now_s = self._node.boot_id, self._world.now_s
+        span = LeaseSpan(self._node.name, claim, self._fence, boot_id, now_s, follows_another=follows_another)
         self.spans.append(span)
         self._line, self._heard_s = line, self._world.now_s
         self._world.after(BEAT_S, lambda: self._beat(span))
@@ -164,6 +167,7 @@ class SimLease:
     def __init__(self, line: "Line", span: LeaseSpan) -> None:
         self.fence = span.fence
         self.boot_id = span.boot_id
+        self.follows_another = span.follows_another
         self._line = line
         self._span = span
 

@@ -25,6 +25,7 @@ lanes: {}
 placements: []
 """
 
+os.environ["FLEET_SECRET_KEY_FILE"] = str(Path(tempfile.gettempdir()) / f"fleet-simulated-{os.getuid()}.key")
 os.environ[TOKEN.secret.removeprefix("env:")] = SECRET
 
 
@@ -56,8 +57,13 @@ class FleetController:
             plan = fleet.plan(await fleet.observe(), allow_empty=True)
             on_plan(plan)
             applied = await fleet.apply(plan, said.append, stop)
-        texts = [plan_json(plan), *(repr(event) for event in said if not isinstance(event, RunStarted))]
-        return Ending(int(applied.exit), applied.summary, (*texts, repr(applied.failures)))
+
+        def texts() -> tuple[str, ...]:
+            events = (repr(event) for event in said if not isinstance(event, RunStarted))
+            return plan_json(plan), repr(applied.failures), repr(self.store.snapshot()), *events
+
+        failures = (f"{failure.step.id} {failure.status}: {failure.detail}" for failure in applied.failures)
+        return Ending(int(applied.exit), "; ".join((applied.summary.replace("\n", "; "), *failures)), texts)
 
     async def plan(self, nodes: protocols.Fleet, wants: Desired) -> Plan:
         async with self.fleet(nodes, wants) as fleet:

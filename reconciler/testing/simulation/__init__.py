@@ -11,7 +11,7 @@ when. A `Controller` is what carries out: `reconciler.Fleet` in our tests, or wh
 from reconciler.testing.simulation.cast import Cast, Part, cast_of, desired_of
 from reconciler.testing.simulation.engine import MOODS, engine
 from reconciler.testing.simulation.monitor import Monitor
-from reconciler.testing.simulation.playing import Controller, Ending, Failed, play
+from reconciler.testing.simulation.playing import Controller, Ending, Failed, Played, play, watched
 from reconciler.testing.simulation.scenario import Left, Scenario, Turn, scenario
 from reconciler.testing.simulation.shrinking import shrunk
 from reconciler.testing.simulation.telling import story
@@ -26,6 +26,7 @@ __all__ = [
     "Left",
     "Monitor",
     "Part",
+    "Played",
     "Scenario",
     "Trouble",
     "Turn",
@@ -36,4 +37,5 @@ __all__ = [
     "scenario",
     "shrunk",
     "story",
+    "watched",
 ]

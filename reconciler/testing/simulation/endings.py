@@ -1,6 +1,6 @@
 """What has to be true when an apply has ended, and when everything has."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from reconciler.core.desired import Desired, Gang
@@ -13,22 +13,28 @@ from reconciler.testing.simulation.engine import SERVING
 from reconciler.testing.simulation.monitor import Monitor, Round
 from reconciler.testing.simulation.scenario import Turn
 
+ASKED_EVERY = 5
+"""Every so many seeds all that was said is searched for secrets: to write it all out takes as long as to play."""
+
 CALM_EXITS = frozenset({Exit.OK, Exit.REFUSED, Exit.UNCHANGED})
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How an apply ended: exit code, one line, and everything it said and wrote down, to be searched for secrets."""
+    """How an apply ended: exit code, and one line.
+
+    `texts` makes everything it said and wrote down, to be searched for secrets; not every scenario asks for it.
+    """
 
     exit: int
     summary: str
-    texts: tuple[str, ...] = ()
+    texts: Callable[[], tuple[str, ...]] = tuple
 
 
 def faults(fleet: SimulatedFleet, monitor: Monitor, turn: Turn, ending: Ending, *, is_calm: bool) -> tuple[str, ...]:
     """What is wrong at the end of a turn that was not killed. `is_calm`: nothing but its engines could go wrong."""
     now = monitor.rounds[FIRST]
-    found = [*_secrets(ending)]
+    found = [*_secrets(fleet, ending)]
     if turn.rival is None:
         found += _halves(fleet, now, ending)
         if ending.exit == Exit.OK:
@@ -90,8 +96,9 @@ def _not_serving(fleet: SimulatedFleet, now: Round) -> Iterator[str]:
             yield f"{gang.address} does not serve"
 
 
-def _secrets(ending: Ending) -> Iterator[str]:
-    if any(SECRET in text for text in ending.texts):
+def _secrets(fleet: SimulatedFleet, ending: Ending) -> Iterator[str]:
+    is_asked = fleet.seed % ASKED_EVERY == 0
+    if is_asked and any(SECRET in text for text in ending.texts()):
         yield "the value of a secret was told (8)"
 
 
@@ -100,7 +107,7 @@ def final_faults(
 ) -> tuple[str, ...]:
     """What is wrong at the very end."""
     now = monitor.rounds[FIRST]
-    found = [*_secrets(ending), *_labels(fleet)]
+    found = [*_secrets(fleet, ending), *_labels(fleet)]
     if ending.exit != Exit.OK:
         found.append(f"everything is healed, and the last apply ends with {ending.exit}: {ending.summary} (5)")
         return tuple(found)

@@ -22,7 +22,7 @@ from reconciler.testing.behaviours import (
     Worker,
 )
 
-BOOT_S = 4.0
+BOOT_S = 1.5
 """Of a head; a worker takes half a second."""
 
 QUESTION, ANSWER = "What is the capital of France?", "It is Paris."
@@ -32,7 +32,7 @@ BIG_GIB, SMALL_GIB = 70, 8
 MOODS = ("good", "stubborn", "crashes", "dies", "out of memory", "silent", "loops", "hangs", "garbles", "no worker")
 """How an engine can be. The first two serve; a stubborn one has to be killed to stop."""
 
-SERVING = frozenset(MOODS[:2])
+SERVING = MOODS[:2]
 
 
 @dataclass(frozen=True)

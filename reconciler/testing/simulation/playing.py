@@ -4,6 +4,7 @@ import asyncio
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from reconciler.core.desired import Desired
@@ -11,6 +12,7 @@ from reconciler.core.exits import Exit
 from reconciler.core.plan import Plan
 from reconciler.nodes import protocols
 from reconciler.testing.clock import DeadlockError, VirtualTimeError, run_simulated
+from reconciler.testing.faults import Call
 from reconciler.testing.fleet import FIRST, ControllerKilled, SimulatedFleet
 from reconciler.testing.simulation import endings
 from reconciler.testing.simulation.cast import FLEET, IMAGES, desired_of
@@ -18,14 +20,14 @@ from reconciler.testing.simulation.endings import Ending
 from reconciler.testing.simulation.monitor import Monitor
 from reconciler.testing.simulation.placing import set_up
 from reconciler.testing.simulation.scenario import Scenario, Turn
-from reconciler.testing.simulation.troubles import OF_THE_CONTROLLER, Trouble, carry_out, heal
+from reconciler.testing.simulation.troubles import OF_A_CALL, OF_THE_CONTROLLER, Trouble, carry_out, heal
 
 RIVAL = "rival"
 HOUR_S = 3600.0
 CALM_S = 120.0
 """Between the healing and the last apply: what was to mend itself has, what was leased has lapsed."""
 
-__all__ = ["Controller", "Ending", "Failed", "play"]
+__all__ = ["Controller", "Ending", "Failed", "Played", "play", "watched"]
 
 
 class Controller(Protocol):
@@ -64,14 +66,34 @@ class Failed:
     events: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Played:
+    """How a scenario went: the exit code of each apply, the troubles that came true, and what failed, if it did."""
+
+    exits: tuple[int, ...]
+    struck: tuple[str, ...]
+    failed: Failed | None
+
+
 def play(scenario: Scenario, make: Callable[[], Controller]) -> Failed | None:
     """Play it; None when all went well. The same scenario takes the same course."""
-    return _Stage(scenario, make).play()
+    return watched(scenario, make).failed
+
+
+def watched(scenario: Scenario, make: Callable[[], Controller]) -> Played:
+    """Play it, and say what came about, also when all went well."""
+    stage = _Stage(scenario, make)
+    failed = stage.play()
+    return Played(tuple(stage.exits), tuple(trouble.kind for trouble in stage.struck), failed)
 
 
 def _place(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     return " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(frames[-4:]))
+
+
+def _told_of_call(trouble: Trouble, call: Call) -> str:
+    return f"{call.at_s:.2f} s: {trouble.told}: {call.operation} {call.ref[:60]} on {call.node} by {call.by}"
 
 
 class _Stage:
@@ -81,7 +103,8 @@ class _Stage:
         self.controller, self.rival = make(), make()
         self.monitor = Monitor(self.fleet, needs_lease=self.controller.has_leases)
         self.events: list[str] = []
-        self.struck = 0
+        self.exits: list[int] = []
+        self.struck: list[Trouble] = []
 
     def play(self) -> Failed | None:
         run_simulated(set_up(self.fleet, self.scenario), self.scenario.seed)
@@ -95,9 +118,12 @@ class _Stage:
     def _turn(self, turn: Turn) -> tuple[str, ...]:
         if turn.forgets:
             self.controller.forget()
+        stop = asyncio.Event()
         before = len(self.fleet.struck)
+        faults = [(trouble.fault(partial(self._happens, stop)), trouble) for trouble in turn.troubles]
+        self.fleet.inject(*(fault for fault, _ in faults))
         try:
-            ends = run_simulated(self._apply(turn), self.scenario.seed, HOUR_S)
+            ends = run_simulated(self._apply(turn, stop), self.scenario.seed, HOUR_S)
         except ControllerKilled:
             self.events.append(f"{self.fleet.now_s:.2f} s: the controller is killed")
             return self._told(())
@@ -105,13 +131,15 @@ class _Stage:
             return self._told((f"it never ends: {error}",))
         finally:
             self.fleet.heal()
-        struck = [fault for fault, _ in self.fleet.struck[before:]]
-        is_calm = turn.rival is None and not struck
+            struck = [
+                (trouble, call) for hit, call in self.fleet.struck[before:] for fault, trouble in faults if hit is fault
+            ]
+            self.struck += [trouble for trouble, _ in struck]
+            self.events += [_told_of_call(trouble, call) for trouble, call in struck if trouble.kind in OF_A_CALL]
+        is_calm = not self.struck and all(one.rival is None for one in self.scenario.turns)
         return self._told(endings.faults(self.fleet, self.monitor, turn, ends[0], is_calm=is_calm))
 
-    async def _apply(self, turn: Turn) -> list[Ending]:
-        stop = asyncio.Event()
-        self.fleet.inject(*(trouble.fault(lambda what: self._happens(what, stop)) for trouble in turn.troubles))
+    async def _apply(self, turn: Turn, stop: asyncio.Event) -> list[Ending]:
         works = [self._work(FIRST, self.fleet, self.controller, desired_of(self.scenario.cast, turn.wants), stop)]
         if turn.rival is not None:
             works.append(self._rival(turn))
@@ -131,10 +159,11 @@ class _Stage:
         except Exception as error:  # noqa: BLE001 - whatever it is, it should not have come out of there
             ending = Ending(int(Exit.ERROR), f"{type(error).__name__}: {error}")
             self.monitor.violations.append(f"{name} broke off: {ending.summary} {_place(error)}")
+        self.exits.append(ending.exit)
         self.events.append(f"{self.fleet.now_s:.2f} s: {name} ends with {ending.exit}: {ending.summary}")
         return ending
 
-    def _happens(self, trouble: Trouble, stop: asyncio.Event) -> None:
+    def _happens(self, stop: asyncio.Event, trouble: Trouble) -> None:
         self.events.append(f"{self.fleet.now_s:.2f} s: {trouble.told}")
         if trouble.node:
             self.monitor.disturbed(trouble.node)

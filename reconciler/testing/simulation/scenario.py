@@ -83,8 +83,8 @@ class Scenario:
 def scenario(seed: int) -> Scenario:
     """The story of this seed."""
     dice = random.Random(seed)  # noqa: S311 - repeatable on purpose
-    cast = cast_of(dice.choice((1, 2, 2, 3, 3, 4, 4, 5, 6)))
-    before = _parts(dice, cast, tuple(SERVING))
+    cast = cast_of(dice.choice((1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 6)))
+    before = _parts(dice, cast, SERVING)
     left = tuple(Left(part, dice.choice(HOWS)) for part in before if dice.random() < 0.85)
     images = tuple((node.name, number) for node in cast.nodes for number in range(len(IMAGES)) if dice.random() < 0.5)
     turns: list[Turn] = []
