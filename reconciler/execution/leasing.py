@@ -166,10 +166,10 @@ async def _is_had(lease: Lease) -> bool:
 
 def _what_happened(node: str, before: Lease, now: Lease) -> LeaseLostError | None:
     """Why what was known of the node counts no more, by the lease before and the one taken again."""
-    if before.boot_id != now.boot_id:
+    if before.boot_id != now.boot_id and not now.follows_another:
         message = f"{node} was booted since its lease was taken"
         return LeaseLostError(message, "plan again: what ran there has ended", is_reboot=True)
-    if before.fence != now.fence:
+    if before.boot_id != now.boot_id or before.fence != now.fence:
         message = f"the lease of {node} was broken, or had by another run, while the connection was lost"
         return LeaseLostError(message, "plan again: the node may have been changed meanwhile")
     return None

@@ -74,11 +74,12 @@ make_folder() {
   chgrp "$socket_group" "$dir"
   chmod "$rights" "$dir"
 }
+no_folder() { [ -w "$1" ] && fail full "$1"; fail no-folder "$1"; }
 open_folder() {
   rights_of L "$socket"
   socket_group=$group everybody= rights=2770 mask=007
   case $mode in ????????w*) everybody=1 rights=777 mask=000; esac
-  if [ "$verb" = take ]; then [ -e "$dir" ] || make_folder || [ -e "$dir" ] || fail no-folder "${dir%/*}"
+  if [ "$verb" = take ]; then [ -e "$dir" ] || make_folder || [ -e "$dir" ] || no_folder "${dir%/*}"
   elif [ ! -e "$dir" ]; then say free; exit 0
   fi
   for try in 1 2 3; do [ -w "$dir" ] && [ -x "$dir" ] && break; pause 3; done # whoever makes it now is not done yet
@@ -137,14 +138,17 @@ end_former() { # the earlier session of this claim, and the program in it
 }
 count_fence() { # the same number for the same claim, the next one for another; after a lost note one never used before
   now
+  former=none
   read_note || { fence=$now since=$now; return; }
-  [ "$claim" = "$mine" ] && [ "$since" -le "$now" ] || fence=$((fence + 1)) since=$now
+  former=same
+  [ "$claim" = "$mine" ] || former=other fence=$((fence + 1)) since=$now
+  [ "$since" -le "$now" ] || since=$now # the node was booted
 }
 watch() {
   trap 'now; last=$now' USR1
   now; last=$now
   exec </dev/null
-  say "taken $fence $(cat /proc/sys/kernel/random/boot_id)"
+  say "taken $fence $(cat /proc/sys/kernel/random/boot_id) $former"
   exec >/dev/null
   while sleep 1 9<&-; do
     now

@@ -46,8 +46,8 @@ class SshLeases:
             raise
         if word == "held":
             raise LeaseHeldError(self._session.target.name, _holder(rest))
-        fence, boot_id = rest.split()
-        return SshLease(self._session, program, int(fence), boot_id)
+        fence, boot_id, former = rest.split()
+        return SshLease(self._session, program, int(fence), boot_id, follows_another=former == "other")
 
     async def holder(self) -> Holder | None:
         """Who has it now."""
@@ -117,10 +117,17 @@ class SshLease:
     """A lease that is held for as long as its program answers. It beats by itself."""
 
     def __init__(
-        self, session: SshSession, program: "asyncssh.SSHClientProcess[str]", fence: int, boot_id: str
+        self,
+        session: SshSession,
+        program: "asyncssh.SSHClientProcess[str]",
+        fence: int,
+        boot_id: str,
+        *,
+        follows_another: bool,
     ) -> None:
         self.fence = fence
         self.boot_id = boot_id
+        self.follows_another = follows_another
         self._session = session
         self._program = program
         self._numbers = itertools.count(1)

@@ -148,6 +148,11 @@ class Lease(Protocol):
         """The node's boot id when it was taken."""
         ...
 
+    @property
+    def follows_another(self) -> bool:
+        """Whether the lease before it, of which the node knows, was another claim's, or was broken."""
+        ...
+
     async def check(self) -> None:
         """Prove by a round trip that it is held right now. Raises `LeaseLostError`, or `NodeError` of transport."""
         ...

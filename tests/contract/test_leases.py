@@ -116,6 +116,7 @@ async def test_whoever_comes_back_finds_its_number_unless_another_had_it(
     await (await taken(theirs, subject, THEIRS)).release()
     third = await taken(ours, subject)
     assert third.fence > second.fence
+    assert (False, True) == (second.follows_another, third.follows_another)
 
 
 @fleet_scene

@@ -209,6 +209,19 @@ async def test_a_reboot_makes_it_stale(pair: Pair) -> None:
     with pytest.raises(LeaseLostError) as lost:
         await pair.ours.confirm(await pair.fleet.connect("n1", 10))
     assert "booted" in lost.value.message
+    assert lost.value.is_reboot
+
+
+@played
+async def test_a_reboot_after_which_another_had_it_is_no_mere_reboot(pair: Pair) -> None:
+    await pair.ours.take(["n1"])
+    pair.fleet.node("n1").reboot()
+    await pair.theirs.take(["n1"])
+    await pair.theirs.release()
+    with pytest.raises(LeaseLostError) as lost:
+        await pair.ours.confirm(await pair.fleet.connect("n1", 10))
+    assert "another run" in lost.value.message
+    assert not lost.value.is_reboot
 
 
 @played
