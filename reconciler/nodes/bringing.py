@@ -33,6 +33,9 @@ REMOVE_S = 120.0
 PAUSES_S = (1.0, 3.0)
 """Before a pull that broke off is tried again."""
 
+NEWS_S = 0.1
+"""How often a pull's news are read: Docker has hundreds a second, and reading takes time from its unpacking."""
+
 HOPE_S = 1.0
 """How often it is looked at whether a pull can still end well."""
 
@@ -202,6 +205,7 @@ class Bringing:
                 progress = stream.feed(chunk)
                 if progress is not None:
                     on_progress(progress)
+                await asyncio.sleep(NEWS_S)
         stream.end()
 
     async def _images(self, pulled: str | None = None) -> tuple[LocalImage, ...]:

@@ -37,11 +37,18 @@ class DockerEngine:
         doing = f"reading {short_ids(path)}"
         try:
             async with asyncio.timeout(deadline_s), self.stream(doing, "GET", path, params) as body:
-                return json.loads(b"".join([chunk async for chunk in body]))
+                return parsed(doing, b"".join([chunk async for chunk in body]))
         except TimeoutError:
             raise self.late(doing, deadline_s) from None
-        except ValueError as error:
-            raise NodeError(ErrorKind.REFUSED, f"Docker's answer while {doing} is no JSON: {error}") from error
+
+    async def post(self, doing: str, path: str, deadline_s: float = CALL_S, **params: str) -> None:
+        """An effect that needs no words beside its address. When the answer is lost, it may have happened."""
+        try:
+            async with asyncio.timeout(deadline_s), self.stream(doing, "POST", path, params) as body:
+                async for _ in body:
+                    pass
+        except TimeoutError:
+            raise self.late(doing, deadline_s) from None
 
     @asynccontextmanager
     async def stream(
@@ -62,7 +69,7 @@ class DockerEngine:
         try:
             async with exchange(connection, socket, method, target, headers or {}) as reply:
                 if reply.status >= 400:
-                    message = _explained(await reply.whole())
+                    message = explained(await reply.whole())
                     raise refuse(message) if refuse else refusal(doing, reply.status, message)
                 yield reply.body
         except (asyncssh.Error, h11.RemoteProtocolError, OSError) as error:
@@ -167,7 +174,16 @@ def refusal(doing: str, status: int | None, message: str) -> NodeError:
     return NodeError(KINDS.get(status or 0, ErrorKind.REFUSED), f"Docker refused while {doing}: {short_ids(message)}")
 
 
-def _explained(body: bytes) -> str:
+def parsed(doing: str, body: bytes) -> Any:
+    """The JSON of an answer. Raises `NodeError` when it is none."""
+    try:
+        return json.loads(body)
+    except ValueError as error:
+        raise NodeError(ErrorKind.REFUSED, f"Docker's answer while {doing} is no JSON: {error}") from error
+
+
+def explained(body: bytes) -> str:
+    """What Docker says when it refuses."""
     try:
         return str(json.loads(body)["message"])
     except (ValueError, KeyError, TypeError):

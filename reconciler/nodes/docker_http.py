@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import asyncssh
 import h11
 
-READ_BYTES = 1 << 16
+READ_BYTES = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,10 @@ async def exchange(
     reader, writer = await connection.open_unix_connection(socket)
     try:
         link = h11.Connection(h11.CLIENT)
-        lines = [("Host", "docker"), ("Connection", "close"), *headers.items()]
+        lines = [("Connection", "close"), *headers.items()]
         if method == "POST":
             lines.append(("Content-Length", "0"))
-        request = h11.Request(method=method, target=target, headers=lines)
-        writer.write((link.send(request) or b"") + (link.send(h11.EndOfMessage()) or b""))
+        writer.write(request(link, method, target, *lines))
         head = await _next(link, reader)
         while isinstance(head, h11.InformationalResponse):
             head = await _next(link, reader)
@@ -53,9 +52,34 @@ async def exchange(
         writer.close()
 
 
+def request(link: h11.Connection, method: str, target: str, *headers: tuple[str, str]) -> bytes:
+    """The bytes of a request without a body."""
+    head = h11.Request(method=method, target=target, headers=[("Host", "docker"), *headers])
+    return (link.send(head) or b"") + (link.send(h11.EndOfMessage()) or b"")
+
+
 async def _body(link: h11.Connection, reader: asyncssh.SSHReader[bytes]) -> AsyncIterator[bytes]:
-    while isinstance(event := await _next(link, reader), h11.Data):
-        yield bytes(event.data)
+    """All that is at hand at a time: Docker sends each line of a pull's news as a chunk of its own."""
+    while True:
+        data, problem = _at_hand(link)
+        if data:
+            yield data
+        if problem is not None:
+            raise problem
+        if link.their_state is not h11.SEND_BODY:
+            return
+        link.receive_data(await reader.read(READ_BYTES))
+
+
+def _at_hand(link: h11.Connection) -> tuple[bytes, h11.RemoteProtocolError | None]:
+    """The data that came, and what is wrong behind it."""
+    data = bytearray()
+    try:
+        while isinstance(event := link.next_event(), h11.Data):
+            data += event.data
+    except h11.RemoteProtocolError as error:
+        return bytes(data), error
+    return bytes(data), None
 
 
 async def _next(link: h11.Connection, reader: asyncssh.SSHReader[bytes]) -> object:

@@ -114,7 +114,7 @@ class SshImages:
             return
         name, tag = f"{pin.registry}/{pin.repository}", inspect.keep_tag(pin.digest)
         if f"{name}:{tag}" not in image.names:
-            await self._sdk.call(f"tagging {pin.short}", lambda api: api.tag(image.id, name, tag))
+            await self._engine.post(f"tagging {pin.short}", f"/images/{image.id}/tag", repo=name, tag=tag)
 
 
 def _remove(name: str, api: "docker.APIClient") -> None:

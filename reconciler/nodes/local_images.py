@@ -3,16 +3,21 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reconciler.core.observed import LocalImage
 from reconciler.nodes import inspect
-from reconciler.nodes.docker_engine import DockerEngine
 from reconciler.nodes.errors import ErrorKind, NodeError
+
+if TYPE_CHECKING:
+    from reconciler.nodes.docker_engine import DockerEngine
+    from reconciler.nodes.docker_line import DockerLine
+
+    Reading = DockerEngine | DockerLine
 
 
 async def local_images(
-    engine: DockerEngine, platform: Callable[[], Awaitable[str]], pulled: str | None = None
+    engine: "Reading", platform: Callable[[], Awaitable[str]], pulled: str | None = None
 ) -> tuple[LocalImage, ...]:
     """All images; usable is what can run on `platform`. Only an image in doubt costs another call.
 
@@ -26,13 +31,13 @@ async def local_images(
     return inspect.images_from_list(entries, own, runnable)
 
 
-async def inventory(engine: DockerEngine, images: tuple[LocalImage, ...]) -> tuple[LocalImage, ...]:
+async def inventory(engine: "Reading", images: tuple[LocalImage, ...]) -> tuple[LocalImage, ...]:
     """The images with their layers, sizes and times; without those that went away meanwhile."""
     found = await asyncio.gather(*(_described(engine, image) for image in images))
     return tuple(image for image in found if image is not None)
 
 
-async def _described(engine: DockerEngine, image: LocalImage) -> LocalImage | None:
+async def _described(engine: "Reading", image: LocalImage) -> LocalImage | None:
     try:
         found = await engine.get(f"/images/{image.id}/json")
     except NodeError as error:
@@ -46,7 +51,7 @@ async def _described(engine: DockerEngine, image: LocalImage) -> LocalImage | No
     )
 
 
-async def _can_run(engine: DockerEngine, image: str) -> bool:
+async def _can_run(engine: "Reading", image: str) -> bool:
     """The history tells the sizes of unpacked layers: none when they are gone (seen with 28.5)."""
     try:
         history = await engine.get(f"/images/{image}/history")

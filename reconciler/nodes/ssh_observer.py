@@ -8,6 +8,7 @@ from typing import Any
 from reconciler.core.observed import RUNNING_STATES, Container, LocalImage, NodeFacts
 from reconciler.nodes import facts, inspect
 from reconciler.nodes.docker_engine import DockerEngine
+from reconciler.nodes.docker_line import DockerLine
 from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.nodes.local_images import local_images
 from reconciler.nodes.ssh import SshSession
@@ -23,7 +24,7 @@ ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 class SshObserver:
-    """Two round trips: the readings and the list of containers, then the containers that matter one by one."""
+    """Two round trips: the readings and the list of containers, then the containers that matter, all at once."""
 
     def __init__(self, session: SshSession, engine: DockerEngine) -> None:
         self._session = session
@@ -32,10 +33,10 @@ class SshObserver:
     async def observe(self, paths: Collection[str] = ()) -> NodeFacts:
         """All facts of the node, and which of `paths` are not there. Changes nothing."""
         try:
-            async with asyncio.TaskGroup() as group:
-                info = group.create_task(self._engine.get("/info"))
-                images = group.create_task(local_images(self._engine, partial(_platform, info)))
-                containers = group.create_task(self._containers())
+            async with DockerLine(self._engine) as line, asyncio.TaskGroup() as group:
+                info = group.create_task(line.get("/info"))
+                containers = group.create_task(_containers(line))
+                images = group.create_task(local_images(line, partial(_platform, info)))
                 host = group.create_task(self._host(*(f"path:{path}" for path in sorted(paths))))
         except ExceptionGroup as errors:
             raise errors.exceptions[0] from None
@@ -48,22 +49,6 @@ class SshObserver:
             message = f"the shell of {self._session.target.login} on {self._session.target.host} ran no script"
             raise NodeError(ErrorKind.REFUSED, message, f"it answered {output.strip()[:200]!r}")
         return found
-
-    async def _containers(self) -> tuple[Container, ...]:
-        entries = await self._engine.get("/containers/json", all="1")
-        found = await asyncio.gather(*(self._container(entry) for entry in entries))
-        return tuple(item for item in found if item is not None)
-
-    async def _container(self, entry: Json) -> Container | None:
-        """Ours and whatever runs are looked at closely; None for one that went away meanwhile."""
-        if not inspect.is_ours(entry.get("Labels")) and entry.get("State") not in RUNNING_STATES:
-            return inspect.container_from_list(entry)
-        try:
-            return inspect.container_from_inspect(await self._engine.get(f"/containers/{entry['Id']}/json"))
-        except NodeError as error:
-            if error.kind is ErrorKind.NOT_FOUND:
-                return None
-            raise
 
     async def _facts(
         self, info: Json, images: tuple[LocalImage, ...], containers: tuple[Container, ...], host: facts.HostFacts
@@ -94,6 +79,24 @@ class SshObserver:
         if any(place not in host.disk_free for place in places[:1]):
             host = await self._host(*(f"disk:{place}" for place in places))
         return min((host.disk_free[place] for place in places if place in host.disk_free), default=None)
+
+
+async def _containers(line: DockerLine) -> tuple[Container, ...]:
+    entries = await line.get("/containers/json", all="1")
+    found = await asyncio.gather(*(_container(line, entry) for entry in entries))
+    return tuple(item for item in found if item is not None)
+
+
+async def _container(line: DockerLine, entry: Json) -> Container | None:
+    """Ours and whatever runs are looked at closely; None for one that went away meanwhile."""
+    if not inspect.is_ours(entry.get("Labels")) and entry.get("State") not in RUNNING_STATES:
+        return inspect.container_from_list(entry)
+    try:
+        return inspect.container_from_inspect(await line.get(f"/containers/{entry['Id']}/json"))
+    except NodeError as error:
+        if error.kind is ErrorKind.NOT_FOUND:
+            return None
+        raise
 
 
 async def _platform(info: "asyncio.Task[Json]") -> str:
