@@ -16,7 +16,7 @@ import specs
 import state
 from reconciler import history
 from reconciler.applying import Application, Applied
-from reconciler.core.desired import Desired
+from reconciler.core.desired import Desired, Gang
 from reconciler.core.drift import Finding, findings
 from reconciler.core.gate import Verdict
 from reconciler.core.lock import insist_on_agreement
@@ -91,6 +91,10 @@ class Fleet:
     def without(self, lanes: frozenset[str]) -> "Fleet":
         """The same fleet with these lanes placed nowhere; it shares the sessions with the nodes."""
         return Fleet(self.spec, self.desired.without(lanes), self.nodes, self._open_store)
+
+    def wanting(self, gang: Gang) -> "Fleet":
+        """The same fleet with this version of a placed gang; it shares the sessions with the nodes."""
+        return Fleet(self.spec, self.desired.wanting(gang), self.nodes, self._open_store)
 
     def open_state(self) -> state.Store:
         """What was recorded of the fleet, for reading and writing: to be closed. Raises `state.StateError`."""

@@ -17,7 +17,7 @@ MAX_INCLUDE_DEPTH = 16
 
 KEYS = ("include", *Spec.model_fields)
 
-RECORDS = ("images", "state")
+RECORDS = ("images", "state", "retain")
 """Sections that are one value, not objects by name: written in one file, whole."""
 
 

@@ -33,8 +33,8 @@ class Secret(Record):
     """A reference to a secret; the value itself is never part of a spec."""
 
     secret: SecretReference = Field(
-        description="env:NAME, file:/absolute/path, command:PROGRAM ARGUMENTS or sops:/path/file.yaml#key.path: where the "
-        "controller finds it"
+        description="env:NAME, file:/absolute/path, command:PROGRAM ARGUMENTS or sops:/path/file.yaml#key.path: where "
+        "the controller finds it"
     )
 
 

@@ -13,7 +13,7 @@ from specs.fields import Name, RegistryHost, StatePlace
 from specs.files import Files
 from specs.inventory import Cluster, Images, Node, Registry
 from specs.lanes import Lane, Model, Placement
-from specs.model import Spec
+from specs.model import RETAIN, Retain, Spec
 from specs.problems import explain
 from specs.records import Record
 from specs.rules import RULES, Rule
@@ -40,6 +40,7 @@ _SHAPES: dict[str, Shape] = {
 
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
 _STATE: TypeAdapter[str] = TypeAdapter(StatePlace)
+_RETAIN: TypeAdapter[int] = TypeAdapter(Retain)
 _REGISTRY_HOST: TypeAdapter[str] = TypeAdapter(RegistryHost)
 
 
@@ -55,13 +56,14 @@ def load(path: Path, rules: tuple[Rule, ...] = ()) -> Spec:
     fleet = parts.fleet(required=files.complete)
     sections = {name: parts.section(name) for name in _SECTIONS}
     placements = parts.placements()
-    images, state = parts.images(), parts.state()
+    images, state, retain = parts.images(), parts.state(), parts.retain()
     draft = _draft(sections, placements, files)
     for rule in (*RULES, *rules):
         faults.extend(rule(draft))
     if faults or fleet is None or images is None:
         raise SpecErrors(faults)
-    spec = Spec(fleet=fleet, images=images, state=state, placements=tuple(placements.values()), **sections)
+    kept: dict[str, Any] = {"images": images, "state": state, "retain": retain, **sections}
+    spec = Spec(fleet=fleet, placements=tuple(placements.values()), **kept)
     return spec.with_source(files.order[0].parent.absolute(), tuple(files.order), partial(value_place, files.tree))
 
 
@@ -133,6 +135,12 @@ class _Parts:
         """Return where the state is, or None where nobody says so, or after a fault."""
         entry = self.tree.entries.get("state")
         return self._check(_STATE.validate_python, entry.value, ("state",)) if entry else None
+
+    def retain(self) -> int:
+        """Return how many earlier generations stay; the default where nobody says so, or after a fault."""
+        entry = self.tree.entries.get("retain")
+        found = self._check(_RETAIN.validate_python, entry.value, ("retain",)) if entry else None
+        return RETAIN if found is None else found
 
     def placements(self) -> dict[int, Placement]:
         """Return the valid placements by their position in the list."""

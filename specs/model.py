@@ -17,6 +17,9 @@ from specs.lanes import Lane, Model, Placement
 from specs.records import Record
 from specs.tree import Loc
 
+RETAIN = 1
+Retain = Annotated[int, Field(ge=0, le=10)]
+
 CANONICAL_VERSION = 1  # part of every fingerprint: raise it when the canonical form changes
 
 
@@ -42,6 +45,10 @@ class Spec(Record):
         description="where runs and revisions are recorded: a folder, relative to the main file, or a PostgreSQL URL "
         "without its password (postgresql://USER@HOST/DATABASE); the variable FLEET_STATE goes before it; default: "
         ".fleet",
+    )
+    retain: Retain = Field(
+        default=RETAIN,
+        description="how many earlier generations of each placement stay on its nodes, stopped, for `fleet rollback`",
     )
     nodes: dict[Name, Node] = Field(default_factory=dict, description="the machines by name")
     clusters: dict[Name, Cluster] = Field(default_factory=dict, description="ordered sets of nodes by name")

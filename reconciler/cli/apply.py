@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
@@ -43,6 +43,12 @@ PlanFile = Annotated[
 OnlyValid = Annotated[
     bool, typer.Option("--only-valid", help="Of a saved plan that is stale in part: apply the rest. Exits with 3.")
 ]
+Wait = Annotated[
+    float,
+    typer.Option(
+        "--wait", min=0.0, metavar="SECONDS", help="How long to wait for nodes that somebody else changes now."
+    ),
+]
 Retry = Annotated[bool, typer.Option("--retry", help="Try versions again that failed before.")]
 
 
@@ -75,6 +81,7 @@ def apply(
     node: Nodes = None,
     retry: Retry = False,
     only_valid: OnlyValid = False,
+    wait: Wait = 0.0,
     deadline: Deadline = DEFAULT_DEADLINE_S,
 ) -> None:
     """Observe, plan or read the saved plan, ask, carry out."""
@@ -97,10 +104,10 @@ def apply(
         tell_of_secrets(fleet, observed)
         if held is not None:
             return await _carry_out_saved(
-                fleet, held, observed, yes=yes, as_json=as_json, retry=retry, only_valid=only_valid
+                fleet, held, observed, yes=yes, as_json=as_json, retry=retry, only_valid=only_valid, wait_s=wait
             )
         made = narrowed(fleet.plan(observed, commit=commit), fleet.desired, asked)
-        return await carry_out(fleet, made, yes=yes, as_json=as_json, command="apply", retry=retry)
+        return await carry_out(fleet, made, yes=yes, as_json=as_json, command="apply", retry=retry, wait_s=wait)
 
     raise typer.Exit(run(context, with_fleet(fleet, work)))
 
@@ -114,6 +121,7 @@ async def _carry_out_saved(
     as_json: bool,
     retry: bool,
     only_valid: bool,
+    wait_s: float,
 ) -> int:
     """Hold the plan against the nodes as they are now; then as any other."""
     from reconciler.core.stale import stale_steps
@@ -135,6 +143,7 @@ async def _carry_out_saved(
         saved_id=saved.id,
         retry=retry,
         stale=found,
+        wait_s=wait_s,
     )
 
 
@@ -162,11 +171,13 @@ async def carry_out(
     saved_id: str | None = None,
     retry: bool = False,
     stale: "tuple[Stale, ...]" = (),
+    wait_s: float | None = 0.0,
+    on_applied: "Callable[[Applied], None]" = lambda applied: None,
 ) -> int:
     """Show the plan, ask unless told not to, apply what of it is not withheld; the exit code.
 
     `told`: what the JSON output says beside it. `saved_id`: of a saved plan. `retry`: also what failed before. `stale`:
-    what is left out for it.
+    what is left out for it. `wait_s`: for leases that others hold. `on_applied`: told how it ended, before it is said.
     """
     from reconciler import holds
     from reconciler.core.outcome import Exit
@@ -189,7 +200,8 @@ async def carry_out(
             say("Nothing was changed.\n")
         return Exit.ERROR
     made = but_withheld(made)  # an answer may have taken its time
-    applied = await _applied(fleet, made, as_json=as_json, command=command, saved_id=saved_id)
+    applied = await _applied(fleet, made, as_json=as_json, command=command, saved_id=saved_id, wait_s=wait_s)
+    on_applied(applied)
     if as_json:
         say_json({**told, "exit": int(applied.exit), "plan": made, "result": _result(applied)})
     elif not applied.status:  # it ended before there was any event to tell of
@@ -231,12 +243,14 @@ async def _line_typed() -> str:
     return sys.stdin.readline()
 
 
-async def _applied(fleet: "Fleet", made: "Plan", *, as_json: bool, command: str, saved_id: str | None) -> "Applied":
+async def _applied(
+    fleet: "Fleet", made: "Plan", *, as_json: bool, command: str, saved_id: str | None, wait_s: float | None
+) -> "Applied":
     from reconciler.cli.progress import reporter
 
     stop = stop_on_signals()
     with reporter(quiet=as_json) as on_event:
-        return await fleet.apply(made, on_event, stop, command, saved_id)
+        return await fleet.apply(made, on_event, stop, command, saved_id, wait_s)
 
 
 def _result(applied: "Applied") -> dict[str, object]:

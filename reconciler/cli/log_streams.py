@@ -5,10 +5,10 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 
 from reconciler.cli.wiring import say, stop_on_signals, warn
-from reconciler.core.classify import Placed, ours
+from reconciler.core.classify import ours
 from reconciler.core.exits import Exit
 from reconciler.core.explain import describe_end
-from reconciler.core.observed import Container, Observed, Unknown
+from reconciler.core.observed import Container, Observed, Placed, Unknown
 from reconciler.fleet import Fleet
 from reconciler.views.words import one_line
 

@@ -83,9 +83,11 @@ def _known_errors() -> tuple[type[Exception], ...]:
     from reconciler.core.lock import LockError
     from reconciler.images.errors import SupplyError
     from reconciler.nodes.errors import NodeError
+    from reconciler.rollback import RollbackError
     from reconciler.saved import SavedPlanError
 
-    return specs.SpecErrors, state.StateError, LockError, SavedPlanError, SupplyError, NodeError, OSError
+    ours = (LockError, RollbackError, SavedPlanError, SupplyError, NodeError)
+    return specs.SpecErrors, state.StateError, *ours, OSError
 
 
 def _told(error: Exception) -> str:

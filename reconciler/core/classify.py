@@ -11,16 +11,9 @@ from functools import cached_property
 from reconciler.core.desired import Desired, Gang, RankSpec
 from reconciler.core.diff import FieldChange, changes, secret_changes
 from reconciler.core.identity import is_proved
-from reconciler.core.observed import Container, NodeFacts, Observed, Unknown
+from reconciler.core.observed import Container, NodeFacts, Observed, Placed, Unknown
+from reconciler.core.previous import Generation, generations
 from reconciler.core.secret_marks import NO_MARKS, SecretMarks
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A container of ours and the node it is on."""
-
-    node: str
-    container: Container
 
 
 @dataclass(frozen=True)
@@ -37,8 +30,11 @@ class RankView:
 
     @cached_property
     def fit(self) -> Container | None:
-        """The container that is exactly what is wanted: a running one first, then the newest."""
-        fitting = [item for item in self.found if self._fits(item)]
+        """The container that is exactly what is wanted: a running one first, then the newest.
+
+        One that something newer has served after is history: to go back to it is to make a new one like it.
+        """
+        fitting = [item for item in self.found if self._fits(item) and (item.is_running or not self._is_history(item))]
         return next((item for item in fitting if item.is_running), fitting[0] if fitting else None)
 
     @cached_property
@@ -63,6 +59,10 @@ class RankView:
         """Whether the wanted container runs (paused or restarting is not running)."""
         return self.fit is not None and self.fit.state == "running"
 
+    def _is_history(self, container: Container) -> bool:
+        revision = container.owner.revision if container.owner else 0
+        return any(item.owner and item.owner.revision > revision and is_proved(item.name) for item in self.found)
+
     def _fits(self, container: Container) -> bool:
         owner = container.owner
         same = owner is not None and owner.fingerprint == self.rank.fingerprint
@@ -71,18 +71,38 @@ class RankView:
 
 @dataclass(frozen=True)
 class GangView:
-    """One wanted gang as it is found. `strays`: its containers where none of its ranks belongs."""
+    """One wanted gang as it is found. `strays`: its containers where none of its ranks belongs.
+
+    `retain`: so many earlier generations stay, to go back to.
+    """
 
     gang: Gang
     unknown: tuple[Unknown, ...]
     ranks: tuple[RankView, ...]
     strays: tuple[Placed, ...]
+    retain: int = 0
 
     @cached_property
     def spare(self) -> tuple[Placed, ...]:
         """Every container of the gang that is not (any more) the wanted one of a rank."""
         extra = [Placed(view.rank.node, item) for view in self.ranks for item in view.found if item is not view.fit]
         return tuple(extra) + self.strays
+
+    @cached_property
+    def kept(self) -> tuple[Generation, ...]:
+        """The earlier generations that stay, newest first: whole, proved, on the gang's own nodes."""
+        if not self.retain or not self.spare:
+            return ()
+        fits = [Placed(view.rank.node, view.fit) for view in self.ranks if view.fit is not None]
+        wanted = tuple(view.rank.fingerprint for view in self.ranks)
+        found = (item for item in generations((*self.spare, *fits)) if item.is_proved and item.fingerprints != wanted)
+        return tuple(item for item in found if item.nodes <= set(self.gang.nodes))[: self.retain]
+
+    @cached_property
+    def litter(self) -> tuple[Placed, ...]:
+        """Every container of the gang that is of no use any more."""
+        kept = {key for item in self.kept for key in item.ids}
+        return tuple(item for item in self.spare if item.container.id not in kept)
 
     @cached_property
     def holding(self) -> tuple[Placed, ...]:
@@ -142,7 +162,7 @@ RULES: tuple[Rule, ...] = (
     Rule(Situation.UNKNOWN, lambda view: bool(view.unknown), "a node of the gang cannot be read: nothing is decided"),
     Rule(
         Situation.IN_SYNC,
-        lambda view: _all_proved(view) and not view.spare,
+        lambda view: _all_proved(view) and not view.litter,
         "every rank runs as wanted and the gang was proved: nothing to do",
     ),
     Rule(
@@ -196,17 +216,17 @@ def by_gang(placed: Iterable[Placed]) -> dict[str, tuple[Placed, ...]]:
     return {address: tuple(items) for address, items in sorted(groups.items())}
 
 
-def view_of(gang: Gang, found: tuple[Placed, ...], observed: Observed) -> GangView:
+def view_of(gang: Gang, found: tuple[Placed, ...], observed: Observed, retain: int = 0) -> GangView:
     """The gang with everything that was found of it."""
     states = [observed.nodes.get(node) for node in dict.fromkeys(gang.nodes)]
     unknown = tuple(state for state in states if isinstance(state, Unknown))
     if unknown:
         away = tuple(item for item in found if item.node not in gang.nodes)
-        return GangView(gang, unknown, (), away)
+        return GangView(gang, unknown, (), away, retain)
     ranks = tuple(_rank_view(rank, found, observed) for rank in gang.ranks)
     seen = {item.id for rank in ranks for item in rank.found}
     strays = tuple(item for item in found if item.container.id not in seen)
-    return GangView(gang, (), ranks, strays)
+    return GangView(gang, (), ranks, strays, retain)
 
 
 def _rank_view(rank: RankSpec, found: tuple[Placed, ...], observed: Observed) -> RankView:

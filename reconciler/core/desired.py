@@ -191,7 +191,10 @@ class TransferSettings:
 
 @dataclass(frozen=True)
 class Desired:
-    """The whole wanted state of one fleet. `taken_down`: gangs that the spec places and a person wants gone."""
+    """The whole wanted state of one fleet. `taken_down`: gangs that the spec places and a person wants gone.
+
+    `retain`: how many earlier generations of each gang stay on its nodes, to go back to.
+    """
 
     fleet: str
     spec_fingerprint: str
@@ -199,9 +202,14 @@ class Desired:
     gangs: tuple[Gang, ...]
     taken_down: tuple[str, ...] = ()
     transfer: TransferSettings = TransferSettings()
+    retain: int = 0
 
     def without(self, lanes: frozenset[str]) -> "Desired":
         """The same fleet with these lanes placed nowhere."""
         kept = tuple(gang for gang in self.gangs if gang.lane not in lanes)
         down = tuple(gang.address for gang in self.gangs if gang.lane in lanes)
         return replace(self, gangs=kept, taken_down=self.taken_down + down)
+
+    def wanting(self, gang: Gang) -> "Desired":
+        """The same fleet with this version of the gang of its address."""
+        return replace(self, gangs=tuple(gang if item.address == gang.address else item for item in self.gangs))

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from reconciler.core.canonical import fingerprint
-from reconciler.core.classify import GangView, Placed, RankView
+from reconciler.core.classify import GangView, RankView
 from reconciler.core.desired import Desired
 from reconciler.core.explain import describe_end
 from reconciler.core.gate import Health, Verdict
 from reconciler.core.identity import is_proved
-from reconciler.core.observed import Container, Observed, Unknown
+from reconciler.core.observed import Container, Observed, Placed, Unknown
 from reconciler.core.status import unwanted, views
 
 
@@ -83,7 +83,7 @@ def _gang(view: GangView, verdict: Verdict | None) -> Iterator[Finding]:
         found = tuple(_rank(address, rank))
         yield from found
         told += [rank.present] if found else []
-    for item in view.spare:
+    for item in view.litter:
         if not any(item.container is present for present in told):  # a rank's own container is not left over, too
             yield _left(address, item)
     if verdict is not None and verdict.health is not Health.HEALTHY:

@@ -115,6 +115,14 @@ class Container:
 
 
 @dataclass(frozen=True)
+class Placed:
+    """A container of ours and the node it is on."""
+
+    node: str
+    container: Container
+
+
+@dataclass(frozen=True)
 class Listener:
     """A listening TCP port. `container_id` and `process` are known only where the SSH user may see them."""
 

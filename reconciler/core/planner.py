@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from reconciler.core import remarks
 from reconciler.core.admission import CHECKS, PROOF_CHECKS, Case, Check, refusals
 from reconciler.core.changes import changes, may_be_removed, outages, room_reason
-from reconciler.core.classify import GangView, Placed, Situation, by_gang, classify, ours, view_of
+from reconciler.core.classify import GangView, Situation, by_gang, classify, ours, view_of
 from reconciler.core.desired import Desired, Gang
 from reconciler.core.explain import boot_reason
-from reconciler.core.observed import Observed
+from reconciler.core.observed import Observed, Placed
 from reconciler.core.plan import Deferred, Phase, Plan, PlanOptions, Refusal, Rollback, Step, sealed
 from reconciler.core.rollback import rollback_of
 from reconciler.core.staging import Staging
@@ -72,7 +72,7 @@ class Survey:
 def _survey(desired: Desired, observed: Observed) -> Survey:
     groups = by_gang(ours(desired, observed))
     gangs = sorted(desired.gangs, key=lambda gang: gang.address)
-    found = [_found(view_of(gang, groups.get(gang.address, ()), observed)) for gang in gangs]
+    found = [_found(view_of(gang, groups.get(gang.address, ()), observed, desired.retain)) for gang in gangs]
     staging = Staging.of(_views(found), desired.transfer, observed)
     candidates: list[Candidate] = []
     refused: list[Refusal] = []
@@ -112,9 +112,9 @@ def _past(candidate: Candidate) -> list[Unit]:
     view = candidate.view
     stray = tuple(item for item in view.spare if item.container.is_running)
     running = view.holding if candidate.boots else stray
-    if not running and not view.spare:
+    if not running and not view.litter:
         return []
-    return [Unit(candidate.address, running, view.spare, candidate.nodes)]
+    return [Unit(candidate.address, running, view.litter, candidate.nodes)]
 
 
 def _unwanted(desired: Desired, address: str, placed: tuple[Placed, ...]) -> Unit:

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from reconciler.core.classify import Placed
 from reconciler.core.decode import DecodeError, decoded
 from reconciler.core.desired import Gang
 from reconciler.core.identity import is_proved
+from reconciler.core.observed import Placed
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,11 @@ class Generation:
     def ids(self) -> frozenset[str]:
         """Its containers."""
         return frozenset(item.container.id for item in self.placed)
+
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        """Those of its ranks."""
+        return tuple(item.container.owner.fingerprint for item in self.placed if item.container.owner)
 
     @property
     def nodes(self) -> frozenset[str]:

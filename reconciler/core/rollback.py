@@ -10,9 +10,9 @@ broken off between cut and confirm), the newest one that was proved. Nothing com
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from reconciler.core.classify import Placed
 from reconciler.core.desired import ContainerSpec, Gang, SecretRef
 from reconciler.core.identity import is_proved, unproved_name
+from reconciler.core.observed import Placed
 from reconciler.core.plan import Op, Phase, Rollback, Step
 from reconciler.core.previous import Generation, generations
 from reconciler.core.steps import STOPPED_STATES
@@ -43,8 +43,10 @@ def _secrets_of(container: ContainerSpec) -> ContainerSpec:
 
 def returning(candidates: tuple[Candidate, ...], units: tuple[Unit, ...]) -> tuple[Generation, ...]:
     """The generations that come back, no two of them on one node unless they ran so."""
-    by_address = {item.address: item for item in candidates}
-    found = [item for unit in units for item in _of_unit(unit, by_address.get(unit.address))]
+    by_unit = {unit.address: unit for unit in units}
+    by_candidate = {item.address: item for item in candidates}
+    addresses = sorted({*by_unit, *by_candidate})
+    found = [one for item in addresses for one in _of_gang(by_unit.get(item), by_candidate.get(item))]
     running = [item for item in found if item.runs]
     taken = {node for item in running for node in item.nodes}
     for item in sorted((item for item in found if not item.runs), key=lambda item: item.ended_at, reverse=True):
@@ -54,8 +56,10 @@ def returning(candidates: tuple[Candidate, ...], units: tuple[Unit, ...]) -> tup
     return tuple(sorted(running, key=lambda item: item.address))
 
 
-def _of_unit(unit: Unit, candidate: Candidate | None) -> Iterator[Generation]:
-    placed = {item.container.id: item for item in (*unit.running, *unit.removable, *_fits(candidate))}
+def _of_gang(unit: Unit | None, candidate: Candidate | None) -> Iterator[Generation]:
+    of_unit = () if unit is None else (*unit.running, *unit.removable)
+    of_candidate = () if candidate is None else (*candidate.view.spare, *_fits(candidate))
+    placed = {item.container.id: item for item in (*of_unit, *of_candidate)}
     new = {item.container.id for item in _fits(candidate)}
     whole = [item for item in generations(placed.values()) if not item.ids <= new]
     running = [item for item in whole if item.runs]

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from reconciler.core.classify import GangView, Placed, RankView, Situation, by_gang, classify, ours, view_of
+from reconciler.core.classify import GangView, RankView, Situation, by_gang, classify, ours, view_of
 from reconciler.core.desired import Desired, Gang
 from reconciler.core.explain import boot_reason, describe_end
 from reconciler.core.gate import Health, Verdict, judge_ranks
-from reconciler.core.observed import Observed, Unknown
+from reconciler.core.observed import Observed, Placed, Unknown
 from reconciler.core.plan import Foreign
 from reconciler.core.withhold import Failed, Held
 
@@ -88,7 +88,7 @@ def views(desired: Desired, observed: Observed) -> tuple[GangView, ...]:
     """Every wanted gang as it is found, by address."""
     groups = by_gang(ours(desired, observed))
     gangs = sorted(desired.gangs, key=lambda gang: gang.address)
-    return tuple(view_of(gang, groups.get(gang.address, ()), observed) for gang in gangs)
+    return tuple(view_of(gang, groups.get(gang.address, ()), observed, desired.retain) for gang in gangs)
 
 
 def unwanted(desired: Desired, observed: Observed) -> tuple[Unwanted, ...]:

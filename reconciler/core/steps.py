@@ -3,9 +3,9 @@
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from reconciler.core.classify import GangView, Placed, RankView
+from reconciler.core.classify import GangView, RankView
 from reconciler.core.identity import container_name, is_proved, unproved_name
-from reconciler.core.observed import RUNNING_STATES
+from reconciler.core.observed import RUNNING_STATES, Placed
 from reconciler.core.plan import Op, Phase, Step
 from reconciler.core.staging import Staging
 from reconciler.core.transfer import Transfer

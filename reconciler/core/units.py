@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from reconciler.core.classify import GangView, Placed, Rule, Situation
+from reconciler.core.classify import GangView, Rule, Situation
+from reconciler.core.observed import Placed
 
 BOOTS = frozenset({Situation.ABSENT, Situation.STOPPED, Situation.CHANGED, Situation.DRIFTED, Situation.BROKEN})
 """Situations that are mended by booting the gang."""

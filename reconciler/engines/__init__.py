@@ -26,7 +26,7 @@ def desired_fleet(spec: specs.Spec, lock: Lock = NO_LOCK) -> Desired:
     )
     gangs = tuple(sorted((_gang(spec, lock, item) for item in spec.placements), key=lambda gang: gang.address))
     transfer = TransferSettings(spec.images.uplink, spec.images.unpack, spec.images.relay)
-    return Desired(spec.fleet, spec.fingerprint, nodes, gangs, transfer=transfer)
+    return Desired(spec.fleet, spec.fingerprint, nodes, gangs, transfer=transfer, retain=spec.retain)
 
 
 def engines_exist(draft: specs.Draft) -> Iterator[specs.Diagnostic]:

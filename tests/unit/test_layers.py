@@ -51,6 +51,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "reconciler.person",
         "reconciler.version",
     ),
+    "reconciler.rollback": ("state", "reconciler.core", "reconciler.fleet", "reconciler.person"),
     "reconciler.saved": ("reconciler.core", "reconciler.fleet", "reconciler.history", "reconciler.person"),
     "reconciler.holds": ("state", "reconciler.core", "reconciler.fleet", "reconciler.history", "reconciler.person"),
     "reconciler.pinning": (

@@ -2,9 +2,9 @@
 
 import pytest
 
-from reconciler.core.classify import Placed, by_gang, classify, ours, view_of
+from reconciler.core.classify import by_gang, classify, ours, view_of
 from reconciler.core.desired import Gang
-from reconciler.core.observed import Observed
+from reconciler.core.observed import Observed, Placed
 from reconciler.core.steps import new_names, next_revision
 from reconciler.core.units import Candidate, Ties, Unit, tie
 from tests.unit.core.build import container, desired, facts, foreign, gang, observed, unknown, world
