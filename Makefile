@@ -34,6 +34,17 @@ test: $(STAMP) ## Run all tests: unit, property, lifecycle, contract and lab
 test-fast: $(STAMP) ## Run the tests that need no lab
 	@$(BIN)/python -m pytest -q -m "not lab"
 
+SEEDS ?= 10000
+FIRST ?= 1
+
+.PHONY: simulate
+simulate: $(STAMP) ## Play random stories and check the invariants at every event (SEEDS=10000, SEED=n alone, FIRST=n)
+	@$(BIN)/python -m tests.simulate --seeds $(SEEDS) --first $(FIRST) $(if $(SEED),--seed $(SEED))
+
+.PHONY: test-mutants
+test-mutants: $(STAMP) ## Break the planner and the apply machine on purpose: each fault has to be caught
+	@$(BIN)/python -m tests.mutants
+
 .PHONY: check
 check: $(STAMP) ## Lint, format, types and layers
 	@$(BIN)/ruff check .

@@ -72,6 +72,7 @@ class Played:
 
     exits: tuple[int, ...]
     struck: tuple[str, ...]
+    events: tuple[str, ...]
     failed: Failed | None
 
 
@@ -84,7 +85,7 @@ def watched(scenario: Scenario, make: Callable[[], Controller]) -> Played:
     """Play it, and say what came about, also when all went well."""
     stage = _Stage(scenario, make)
     failed = stage.play()
-    return Played(tuple(stage.exits), tuple(trouble.kind for trouble in stage.struck), failed)
+    return Played(tuple(stage.exits), tuple(trouble.kind for trouble in stage.struck), tuple(stage.events), failed)
 
 
 def _place(error: BaseException) -> str:
