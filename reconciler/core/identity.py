@@ -80,6 +80,11 @@ def secrets_label(marks: SecretMarks) -> dict[str, str]:
     return {PREFIX + "secrets": marks.text()} if marks.marks else {}
 
 
+def made_by(run_id: str, owner: Owner) -> bool:
+    """Whether a run made the container: its operation begins with the run."""
+    return owner.operation.startswith(f"{run_id}/")
+
+
 def owner_of(found: Mapping[str, str]) -> Owner | None:
     """Whose a container with these labels is; None for a foreign one. Half-written labels make it foreign."""
     try:

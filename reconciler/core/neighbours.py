@@ -4,21 +4,28 @@ Two controllers that know nothing of each other can both find a node free. The f
 second look stops both when they started at one moment: better no lane than two on one GPU.
 """
 
+from reconciler.core.identity import made_by
 from reconciler.core.observed import Container, NodeFacts
 from reconciler.core.plan import Plan
 
 
-def intruders(plan: Plan, facts: NodeFacts) -> tuple[Container, ...]:
-    """Running containers of this fleet on the node that the plan does not account for, by name."""
-    known = {*plan.unchanged, *(gang.address for gang in plan.gangs), *(item.gang for item in plan.deferred)}
-    known |= {*plan.aside}
-    known |= {gang.address for way in plan.rollbacks for gang in way.returns}
-    found = (item for item in facts.containers if item.is_running and item.owner and item.owner.fleet == plan.fleet)
-    return tuple(sorted((item for item in found if not _is_of(item, known)), key=lambda item: item.name))
+def intruders(plan: Plan, facts: NodeFacts, run_id: str) -> tuple[Container, ...]:
+    """Running containers of this fleet on the node that neither the plan nor this run accounts for, by name.
+
+    Accounted for is what stays beside it, what its steps are about, and what the run made. Another generation of the
+    same gang that somebody started meanwhile is not.
+    """
+    beside = {*plan.unchanged, *plan.aside, *(item.gang for item in plan.deferred)}
+    steps = (*plan.steps, *(step for way in plan.rollbacks for step in way.steps))
+    known = {step.container_id for step in steps}
+    running = (item for item in facts.containers if item.is_running and item.owner and item.owner.fleet == plan.fleet)
+    found = (item for item in running if item.id not in known and not _is_ours(item, beside, run_id))
+    return tuple(sorted(found, key=lambda item: item.name))
 
 
-def _is_of(container: Container, gangs: set[str]) -> bool:
-    return container.owner is not None and container.owner.gang in gangs
+def _is_ours(container: Container, beside: set[str], run_id: str) -> bool:
+    owner = container.owner
+    return owner is not None and (owner.gang in beside or made_by(run_id, owner))
 
 
 def told(node: str, found: tuple[Container, ...]) -> str:

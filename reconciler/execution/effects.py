@@ -13,7 +13,7 @@ from reconciler.core.desired import Gang
 from reconciler.core.explain import describe_end
 from reconciler.core.figures import size
 from reconciler.core.gate import Health
-from reconciler.core.identity import labels, proved_name, unproved_name
+from reconciler.core.identity import labels, made_by, proved_name, unproved_name
 from reconciler.core.machine import Status
 from reconciler.core.neighbours import intruders, told
 from reconciler.core.observed import Container
@@ -132,7 +132,7 @@ class Effects:
             return NOOP
         if found.state not in step.states:
             return stale(f"{step.target} on {node.name} is {found.state}")
-        others = intruders(self.plan, await node.observer.observe())
+        others = intruders(self.plan, await node.observer.observe(), self.run_id)
         if others:
             return stale(told(node.name, others))
         await node.containers.start(found.id)
@@ -183,7 +183,7 @@ class Effects:
         for name in gang.nodes:
             try:
                 node = await self.fleet.connect(name, CONNECT_S)
-                others = intruders(self.plan, await node.observer.observe())
+                others = intruders(self.plan, await node.observer.observe(), self.run_id)
             except NodeError as error:
                 return (
                     Outcome(Status.UNREACHABLE, told_error(error)) if error.is_transport else failed(told_error(error))
@@ -249,7 +249,7 @@ async def _stop(run_id: str, step: Step, node: FencedNode) -> Outcome:
         return NOOP
     if found.owner is None:
         return stale(f"{step.target} on {node.name} is not ours")
-    if step.container_id is None and not found.owner.operation.startswith(f"{run_id}/"):
+    if step.container_id is None and not made_by(run_id, found.owner):
         return stale(f"{step.target} on {node.name} was made by another run")
     await node.containers.stop(found.id, step.grace_s if step.grace_s is not None else 30.0)
     return APPLIED

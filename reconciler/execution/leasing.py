@@ -76,16 +76,19 @@ class LeaseKeeper:
             name, end = held[0]
             wanted = wanted[wanted.index(name) :]
             await self._let_go(wanted[1:])
-            await self._wait_for(name, end, patience)
+            silent = await self._wait_for(name, end, patience)
+            left_out |= {name: silent} if silent is not None else {}
             wanted = wanted[1:]
         return left_out
 
-    async def _wait_for(self, name: str, end: NodeError | None, patience: "_Patience") -> None:
+    async def _wait_for(self, name: str, end: NodeError | None, patience: "_Patience") -> NodeError | None:
+        """None when it is had; why not, when the node went away meanwhile."""
         while isinstance(end, LeaseHeldError):
             await patience.wait(end)
             end = await self._first_taken(name)
-        if end is not None:
+        if end is not None and not end.is_transport:
             raise end
+        return end
 
     async def _first_taken(self, name: str) -> NodeError | None:
         """Take one; why it could not be had."""

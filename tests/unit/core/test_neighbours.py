@@ -1,20 +1,39 @@
 """Who else of this fleet runs on a node."""
 
+from dataclasses import replace
+
 from reconciler.core.neighbours import intruders, told
 from reconciler.core.observed import Container
 from tests.unit.core.build import container, desired, facts, foreign, gang, observed, plan
 
 MINE = gang("mine", ("n1",))
 OTHER = gang("other", ("n1",))
+RUN = "run"
 
 
 def names(*found: Container) -> list[str]:
     made = plan(desired(MINE), observed(facts("n1")))
-    return [item.name for item in intruders(made, facts("n1", *found))]
+    return [item.name for item in intruders(made, facts("n1", *found), RUN)]
 
 
 def test_a_running_lane_that_the_plan_does_not_know_is_an_intruder() -> None:
-    assert ["fleet-other-r0-v1"] == names(container(OTHER), container(MINE))
+    assert ["fleet-other-r0-v1"] == names(container(OTHER))
+
+
+def test_another_generation_of_the_same_lane_that_somebody_started_meanwhile_is_an_intruder() -> None:
+    assert ["fleet-mine-r0-v1"] == names(container(MINE))
+
+
+def test_what_this_run_made_is_none() -> None:
+    owner = container(MINE).owner
+    assert owner is not None
+    assert [] == names(container(MINE, owner=replace(owner, operation="run/c/mine/stage/n1/create")))
+
+
+def test_what_the_plan_stops_or_brings_back_is_none() -> None:
+    old = gang("mine", ("n1",), "old")
+    there = facts("n1", container(old))
+    assert () == intruders(plan(desired(MINE), observed(there)), there, RUN)
 
 
 def test_what_is_stopped_foreign_or_of_another_fleet_is_none() -> None:
@@ -25,7 +44,7 @@ def test_a_lane_that_stays_beside_it_is_none() -> None:
     kept = gang("kept", ("n2",))
     there = facts("n2", container(kept))
     made = plan(desired(MINE, kept), observed(facts("n1"), there))
-    assert () == intruders(made, there)
+    assert () == intruders(made, there, "run")
 
 
 def test_it_is_told_by_name_and_node() -> None:
