@@ -17,7 +17,7 @@ from pathlib import Path
 from state import open_store
 from tests.unit.state.samples import a_run, intend
 folder, name, count, fatal = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-store = open_store(folder)
+store = open_store(folder, busy_s=60.0)  # on a machine with much to do a waiting writer is not served in turn
 store.begin_run(a_run(name))
 print("begun", flush=True)
 for number in range(1, count + 1):
