@@ -6,18 +6,19 @@ second look stops both when they started at one moment: better no lane than two 
 
 from reconciler.core.identity import made_by
 from reconciler.core.observed import Container, NodeFacts
-from reconciler.core.plan import Plan
+from reconciler.core.plan import Op, Phase, Plan, Step
 
 
-def intruders(plan: Plan, facts: NodeFacts, run_id: str) -> tuple[Container, ...]:
-    """Running containers of this fleet on the node that neither the plan nor this run accounts for, by name.
+def intruders(plan: Plan, step: Step, facts: NodeFacts, run_id: str) -> tuple[Container, ...]:
+    """Running containers of this fleet on the node that neither the plan nor this run accounts for at a step, by name.
 
-    Accounted for is what stays beside it, what its steps are about, and what the run made. Another generation of the
-    same gang that somebody started meanwhile is not.
+    Accounted for is what stays beside it, what steps on its way start or confirm, and what the run made. What they stop
+    has been stopped by then; another generation of the same gang that somebody started meanwhile is an intruder.
     """
     beside = {*plan.unchanged, *plan.aside, *(item.gang for item in plan.deferred)}
-    steps = (*plan.steps, *(step for way in plan.rollbacks for step in way.steps))
-    known = {step.container_id for step in steps}
+    back = tuple(item for way in plan.rollbacks for item in way.steps)
+    way = back if step.phase is Phase.ROLLBACK else plan.steps
+    known = {item.container_id for item in way if item.op in {Op.START, Op.CONFIRM}}
     running = (item for item in facts.containers if item.is_running and item.owner and item.owner.fleet == plan.fleet)
     found = (item for item in running if item.id not in known and not _is_ours(item, beside, run_id))
     return tuple(sorted(found, key=lambda item: item.name))

@@ -132,7 +132,7 @@ class Effects:
             return NOOP
         if found.state not in step.states:
             return stale(f"{step.target} on {node.name} is {found.state}")
-        others = intruders(self.plan, await node.observer.observe(), self.run_id)
+        others = intruders(self.plan, step, await node.observer.observe(), self.run_id)
         if others:
             return stale(told(node.name, others))
         await node.containers.start(found.id)
@@ -174,16 +174,16 @@ class Effects:
         watch = GangWatch(self.fleet, gang, refs)
         verdict = await wait_until_proved(watch, lambda text: on_progress(Progress(0, None, text)))
         if verdict.health is Health.HEALTHY:
-            return await self._alone(gang)
+            return await self._alone(step, gang)
         rank = verdict.rank or 0
         return failed(verdict.detail, await watch.logs(rank))
 
-    async def _alone(self, gang: Gang) -> Outcome:
+    async def _alone(self, step: Step, gang: Gang) -> Outcome:
         """The end of a gate that has passed: nobody else may have started meanwhile."""
         for name in gang.nodes:
             try:
                 node = await self.fleet.connect(name, CONNECT_S)
-                others = intruders(self.plan, await node.observer.observe(), self.run_id)
+                others = intruders(self.plan, step, await node.observer.observe(), self.run_id)
             except NodeError as error:
                 return (
                     Outcome(Status.UNREACHABLE, told_error(error)) if error.is_transport else failed(told_error(error))

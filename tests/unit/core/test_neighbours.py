@@ -4,16 +4,19 @@ from dataclasses import replace
 
 from reconciler.core.neighbours import intruders, told
 from reconciler.core.observed import Container
+from reconciler.core.plan import Op, Phase, Step
 from tests.unit.core.build import container, desired, facts, foreign, gang, observed, plan
 
 MINE = gang("mine", ("n1",))
 OTHER = gang("other", ("n1",))
 RUN = "run"
+START = Step("c/mine/boot/n1/start", "c/mine", Phase.BOOT, Op.START, "n1", "fleet-mine-r0-v1.unproved", "wanted")
+BACK = replace(START, phase=Phase.ROLLBACK)
 
 
 def names(*found: Container) -> list[str]:
     made = plan(desired(MINE), observed(facts("n1")))
-    return [item.name for item in intruders(made, facts("n1", *found), RUN)]
+    return [item.name for item in intruders(made, START, facts("n1", *found), RUN)]
 
 
 def test_a_running_lane_that_the_plan_does_not_know_is_an_intruder() -> None:
@@ -30,10 +33,17 @@ def test_what_this_run_made_is_none() -> None:
     assert [] == names(container(MINE, owner=replace(owner, operation="run/c/mine/stage/n1/create")))
 
 
-def test_what_the_plan_stops_or_brings_back_is_none() -> None:
+def test_what_may_come_back_is_none() -> None:
+    there = facts("n1", container(gang("mine", ("n1",), "old")))
+    made = plan(desired(MINE), observed(there))
+    assert () == intruders(made, BACK, there, RUN)
+    assert 1 == len(intruders(made, START, there, RUN))
+
+
+def test_what_lay_stopped_to_be_removed_and_was_started_meanwhile_is_an_intruder() -> None:
     old = gang("mine", ("n1",), "old")
-    there = facts("n1", container(old))
-    assert () == intruders(plan(desired(MINE), observed(there)), there, RUN)
+    made = plan(desired(MINE), observed(facts("n1", container(old, state="exited", proved=False))))
+    assert 1 == len(intruders(made, START, facts("n1", container(old, proved=False)), RUN))
 
 
 def test_what_is_stopped_foreign_or_of_another_fleet_is_none() -> None:
@@ -44,7 +54,7 @@ def test_a_lane_that_stays_beside_it_is_none() -> None:
     kept = gang("kept", ("n2",))
     there = facts("n2", container(kept))
     made = plan(desired(MINE, kept), observed(facts("n1"), there))
-    assert () == intruders(made, there, "run")
+    assert () == intruders(made, START, there, "run")
 
 
 def test_it_is_told_by_name_and_node() -> None:

@@ -112,7 +112,7 @@ def test_a_lane_that_shares_the_node_and_is_not_asked_for_is_no_intruder() -> No
     made = narrowed(plan(wanted, observed(there)), wanted, asked(lanes="one"))
     assert {"c/one"} == {step.gang for step in made.steps}
     assert ("c/two",) == made.aside
-    assert () == intruders(made, there, "run")
+    assert () == intruders(made, made.steps[0], there, "run")
 
 
 def test_targets_say_what_they_are() -> None:
