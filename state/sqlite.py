@@ -12,7 +12,7 @@ from state.schema import VERSION
 from state.sqlite_file import (
     FREE,
     FULL,
-    SYNC,
+    WRITES,
     check,
     damages,
     prepare,
@@ -33,9 +33,8 @@ class SqliteDatabase:
     def __init__(self, file: Path, engine: Engine) -> None:
         self._file = file
         self._engine = engine
-        self._writer = engine.execution_options(**{SYNC: "FULL"})
-        self._noter = engine.execution_options(**{SYNC: "NORMAL"})
-        self._connections: dict[Engine, Connection] = {}
+        self._writer = engine.execution_options(**{WRITES: True})
+        self._connections: dict[str, Connection] = {}
 
     @classmethod
     def open(cls, file: Path, busy_s: float) -> "SqliteDatabase":
@@ -69,22 +68,27 @@ class SqliteDatabase:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """See `Database.writing`."""
-        with self._kept(self._writer) as connection:
+        with self._kept("FULL") as connection:
             yield connection
 
     @contextmanager
     def noting(self) -> Iterator[Connection]:
         """See `Database.noting`."""
-        with self._kept(self._noter) as connection:
+        with self._kept("NORMAL") as connection:
             yield connection
 
     @contextmanager
-    def _kept(self, engine: Engine) -> Iterator[Connection]:
-        """A transaction on a connection that stays open: taking one from the pool costs as much as the statements."""
+    def _kept(self, sync: str) -> Iterator[Connection]:
+        """A transaction on a connection that stays open: taking one from the pool costs as much as the statements.
+
+        `sync` FULL: on stable storage when it ends. NORMAL: only together with the next one that is FULL.
+        """
         with translated(self._file):
-            connection = self._connections.get(engine) or self._connections.setdefault(engine, engine.connect())
-            with connection.begin():
-                yield connection
+            if sync not in self._connections:
+                self._connections[sync] = self._writer.connect()
+                self._connections[sync].connection.cursor().execute(f"PRAGMA synchronous = {sync}")
+            with self._connections[sync].begin():
+                yield self._connections[sync]
 
     def check_writable(self) -> None:
         """See `Database.check_writable`: a real write, and room for the ones to come."""

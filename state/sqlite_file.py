@@ -20,12 +20,8 @@ from state.errors import MisuseError, StateError, start_anew
 from state.migrating import stamp, upgrade
 from state.schema import VERSION, metadata
 
-SYNC = "fleet_sync"
-"""Execution option of an engine whose transactions write, and take the lock for it at their beginning.
-
-FULL: on stable storage when they end. NORMAL: safe from the end of this process at once, from a power cut together with
-the next one that is FULL.
-"""
+WRITES = "fleet_writes"
+"""Execution option of an engine whose transactions write, and take the lock for it at their beginning."""
 
 BROKEN = "is damaged, or not a state of this tool"
 LOCKED = "is locked by another process that writes"
@@ -94,13 +90,12 @@ def _with_own_transactions(engine: Engine) -> Engine:
 
     def on_connect(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
         connection.isolation_level = None
+        connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
 
     def on_begin(connection: Connection) -> None:
-        sync = connection.get_execution_options().get(SYNC)
-        if sync is not None:
-            connection.exec_driver_sql(f"PRAGMA synchronous = {sync}")
-        connection.exec_driver_sql("BEGIN" if sync is None else "BEGIN IMMEDIATE")
+        writes = connection.get_execution_options().get(WRITES, False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     event.listen(engine, "connect", on_connect)
     event.listen(engine, "begin", on_begin)
