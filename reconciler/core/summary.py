@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from reconciler.core.identity import unproved_name
 from reconciler.core.machine import BAD, GOOD, Machine, Status
 from reconciler.core.outcome import Exit, is_as_before
-from reconciler.core.plan import Change, Kind, Op, Phase, Step, is_return
+from reconciler.core.plan import Change, Kind, Op, Phase, Step, is_foreign, is_return
 
 _PAST = {
     Kind.BOOT: "booted",
@@ -25,7 +25,7 @@ def apply_summary(machine: Machine, code: Exit) -> str:
         left = machine.with_status(Status.SKIPPED)
         held = sorted({stop.id: stop for gang in _gangs(left) for stop in _stopped_for(machine, gang)}.items())
         stopped = f"; stopped until then: {_kept(machine, [stop for _, stop in held])}" if held else ""
-        return f"interrupted with {len(left)} steps not done{stopped}; {_again(machine)} goes on from here"
+        return f"interrupted with {len(left)} steps not done{stopped}; {_onward(machine)} goes on from here"
     if code in {Exit.OK, Exit.UNREACHABLE}:
         rest = f"; not reached: {', '.join(item.node for item in machine.plan.unknown)}" if machine.plan.unknown else ""
         return f"{_done(machine)}{rest}"
@@ -71,7 +71,9 @@ def _back(machine: Machine, gang: str) -> str:
     if not returned:
         return "nothing served there before, and what was booted is stopped"
     proved = {step.gang for step in returned if step.op is Op.VERIFY}
-    told = {"serves again": proved, "runs again": {step.gang for step in returned} - proved}
+    foreign = {f"{step.target} on {step.node}" for step in returned if is_foreign(step)}
+    running = {step.gang for step in returned if not is_foreign(step)} - proved
+    told = {"serves again": proved, "runs again": running | foreign}
     return "; ".join(f"what ran before {how}: {', '.join(sorted(gangs))}" for how, gangs in told.items() if gangs)
 
 
@@ -178,6 +180,11 @@ def _next(machine: Machine, stopped: Sequence[Step]) -> str:
 
 def _again(machine: Machine) -> str:
     return "`fleet images sync`" if machine.plan.is_sync else "`fleet apply`"
+
+
+def _onward(machine: Machine) -> str:
+    """What goes on from an interrupt with no more than the interrupted run was about."""
+    return "`fleet images sync`" if machine.plan.is_sync else "`fleet resume`"
 
 
 def cut_short_summary(machine: Machine, why: str, hint: str) -> str:

@@ -5,7 +5,7 @@ it only finds out whether what the plan says is still right.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -67,15 +67,18 @@ class Effects:
         return self.secrets.hider(rank.container for rank in (gang.ranks if gang is not None else ()))
 
     def _handler(self, step: Step, on_progress: OnProgress) -> Handler:
-        if step.op is Op.PULL:
-            return lambda step, node: self._pull(step, node, on_progress)
+        waits: dict[Op, Callable[[Step, FencedNode, OnProgress], Awaitable[Outcome]]] = {
+            Op.PULL: self._pull,
+            Op.ROOM: self._room,
+            Op.READY: self._ready,
+        }
+        if step.op in waits:
+            return lambda step, node: waits[step.op](step, node, on_progress)
         handlers: dict[Op, Handler] = {
             Op.CREATE: self._create,
-            Op.STOP: partial(_stop, self.run_id),
+            Op.STOP: self._stop,
             Op.UNPROVE: _unprove,
-            Op.ROOM: self._room,
             Op.START: self._start,
-            Op.READY: self._ready,
             Op.CONFIRM: _confirm,
             Op.REMOVE: _remove,
         }
@@ -121,12 +124,28 @@ class Effects:
             raise
         return APPLIED
 
+    async def _stop(self, step: Step, node: FencedNode) -> Outcome:
+        found = await _look(step, node) or await node.containers.inspect(proved_name(step.target))
+        if found is None or not found.is_running:
+            return NOOP
+        if found.owner is None and not self._may_stop(step, found):
+            return stale(f"{step.target} on {node.name} is not ours")
+        if step.container_id is None and not (found.owner and made_by(self.run_id, found.owner)):
+            return stale(f"{step.target} on {node.name} was made by another run")
+        await node.containers.stop(found.id, step.grace_s if step.grace_s is not None else 30.0)
+        return APPLIED
+
+    def _may_stop(self, step: Step, found: Container) -> bool:
+        """Whether the spec names this foreign container as one that may go."""
+        gang = self.plan.gang_of(step)
+        return gang is not None and found.name in gang.may_stop and found.id == step.container_id
+
     async def _start(self, step: Step, node: FencedNode) -> Outcome:
         gang = self.plan.gang_of(step)
         found = await _look(step, node)
         if found is None:
             return stale(f"{step.target} is gone from {node.name}")
-        if found.owner is None or not _is_planned(found, step, gang):
+        if not _is_planned(found, step, gang):
             return stale(f"{step.target} on {node.name} is not the container that was planned")
         if found.state == "running":
             return NOOP
@@ -138,7 +157,7 @@ class Effects:
         await node.containers.start(found.id)
         return APPLIED
 
-    async def _ready(self, step: Step, node: FencedNode) -> Outcome:
+    async def _ready(self, step: Step, node: FencedNode, on_progress: OnProgress) -> Outcome:
         """Wait until the rank's port accepts a connection, or its container ends."""
         gang = self._gang(step)
         rank = gang.ranks[step.rank or 0]
@@ -153,10 +172,11 @@ class Effects:
                 return failed(
                     f"rank {rank.index} on {node.name} does not listen on port {port} within {gang.gate.boot_s:g} s"
                 )
+            on_progress(Progress(0, None, f"port {port} does not listen yet"))
             await asyncio.sleep(POLL_S)
         return APPLIED
 
-    async def _room(self, step: Step, node: FencedNode) -> Outcome:
+    async def _room(self, step: Step, node: FencedNode, on_progress: OnProgress) -> Outcome:
         """Wait until the memory the rank declares is really free."""
         need = self._gang(step).ranks[step.rank or 0].memory_bytes or 0
         deadline_s = asyncio.get_running_loop().time() + ROOM_S
@@ -166,6 +186,7 @@ class Effects:
                 return NOOP
             if asyncio.get_running_loop().time() >= deadline_s:
                 return failed(f"{node.name} has {free / 2**30:.1f} GiB of memory free, {need / 2**30:.1f} GiB needed")
+            on_progress(Progress(0, None, f"{size(free)} of {size(need)} free"))
             await asyncio.sleep(POLL_S)
 
     async def _verify(self, step: Step, on_progress: OnProgress) -> Outcome:
@@ -241,18 +262,6 @@ def _is_planned(found: Container, step: Step, gang: Gang | None) -> bool:
 
 async def _look(step: Step, node: FencedNode) -> Container | None:
     return await node.containers.inspect(step.container_id or step.target)
-
-
-async def _stop(run_id: str, step: Step, node: FencedNode) -> Outcome:
-    found = await _look(step, node) or await node.containers.inspect(proved_name(step.target))
-    if found is None or not found.is_running:
-        return NOOP
-    if found.owner is None:
-        return stale(f"{step.target} on {node.name} is not ours")
-    if step.container_id is None and not made_by(run_id, found.owner):
-        return stale(f"{step.target} on {node.name} was made by another run")
-    await node.containers.stop(found.id, step.grace_s if step.grace_s is not None else 30.0)
-    return APPLIED
 
 
 async def _unprove(step: Step, node: FencedNode) -> Outcome:

@@ -190,7 +190,7 @@ def test_an_interrupted_proof_is_taken_up_again(clean_lab: Lab, tmp_path: Path) 
     assert ran.rc == 130
     assert seconds < 5
     assert "interrupted; was proving single-3/slow" in ran.out
-    assert "`fleet apply` goes on from here" in ran.out
+    assert "`fleet resume` goes on from here" in ran.out
     assert "? prove   single-3/slow" in made.fleet("plan").out
     before = containers(clean_lab)
     go = clean_lab.nodes["node3"].disk / "srv/models/go"

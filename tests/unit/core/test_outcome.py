@@ -281,7 +281,7 @@ def interrupted(made: Plan) -> Machine:
 def test_an_interrupt_wins_over_everything_else_and_says_how_to_go_on() -> None:
     machine = interrupted(plan(BOTH, REPLACED))
     assert Exit.INTERRUPTED == apply_exit(machine)
-    assert "interrupted with 8 steps not done; `fleet apply` goes on from here" == apply_summary(
+    assert "interrupted with 8 steps not done; `fleet resume` goes on from here" == apply_summary(
         machine, Exit.INTERRUPTED
     )
 
@@ -310,4 +310,4 @@ def test_an_interrupt_after_a_stop_says_what_is_stopped_until_the_next_apply() -
         machine.ended(step.id, Status.SKIPPED)
     machine.interrupt()
     told = apply_summary(machine, Exit.INTERRUPTED)
-    assert "steps not done; stopped until then: fleet-a-r0-v1 on n1; `fleet apply` goes on from here" in told
+    assert "steps not done; stopped until then: fleet-a-r0-v1 on n1; `fleet resume` goes on from here" in told
