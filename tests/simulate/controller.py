@@ -10,9 +10,12 @@ from pathlib import Path
 import specs
 from reconciler.core.desired import Desired
 from reconciler.core.events import Event, RunStarted
+from reconciler.core.exits import Exit
 from reconciler.core.plan import Plan, plan_json
 from reconciler.fleet import Fleet
+from reconciler.holds import Recorded, withheld
 from reconciler.nodes import protocols
+from reconciler.nodes.errors import NodeError
 from reconciler.testing.simulation import Ending
 from reconciler.testing.simulation.cast import SECRET, TOKEN
 from state import MemoryStore
@@ -55,8 +58,12 @@ class FleetController:
         said: list[Event] = []
         async with self.fleet(nodes, wants) as fleet:
             plan = fleet.plan(await fleet.observe(), allow_empty=True)
+            plan = withheld(plan, Recorded((), self.store.quarantined()))
             on_plan(plan)
-            applied = await fleet.apply(plan, said.append, stop)
+            try:
+                applied = await fleet.apply(plan, said.append, stop)
+            except NodeError as error:  # a node that has no lease to give: nothing was begun
+                return Ending(int(Exit.ERROR), error.message)
 
         def texts() -> tuple[str, ...]:
             events = (repr(event) for event in said if not isinstance(event, RunStarted))
@@ -69,8 +76,12 @@ class FleetController:
         async with self.fleet(nodes, wants) as fleet:
             return fleet.plan(await fleet.observe(), allow_empty=True)
 
+    def is_announced(self, node: str) -> bool:
+        return any(entry.node == node for entry in self.store.open_entries())
+
     def forgive(self) -> None:
-        """Nothing is kept from being tried again yet."""
+        for item in self.store.quarantined():
+            self.store.lift(item.gang, None)
 
     def forget(self) -> None:
         self.store = MemoryStore()

@@ -8,7 +8,7 @@ import asyncio
 import itertools
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -62,16 +62,14 @@ class Mortal(FleetController):
     async def apply(
         self, nodes: protocols.Fleet, wants: Desired, on_plan: Callable[[Plan], None], stop: asyncio.Event
     ) -> Ending:
-        plain, self.store = self.store, self._mortal(nodes)
+        assert isinstance(nodes, SimulatedFleet)
+        plain, mortal = self.store, MortalStore(self.store, self.dies_at, nodes.kill_controller)
+        self.store = cast("MemoryStore", mortal)
         try:
             return await super().apply(nodes, wants, on_plan, stop)
         finally:
-            self.writes.append(self.store.writes)
+            self.writes.append(mortal.writes)
             self.store, self.dies_at = plain, None
-
-    def _mortal(self, nodes: protocols.Fleet) -> Any:
-        assert isinstance(nodes, SimulatedFleet)
-        return MortalStore(self.store, self.dies_at, nodes.kill_controller)
 
 
 @pytest.mark.parametrize("name", LIFECYCLES)

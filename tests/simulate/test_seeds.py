@@ -37,7 +37,7 @@ def test_the_stories_have_everything_in_them() -> None:
     kinds = {trouble.kind for seed in range(2000) for turn in scenario(seed).turns for trouble in turn.troubles}
     moods = {part.mood for seed in range(2000) for turn in scenario(seed).turns for part in turn.wants}
     hows = {left.how for seed in range(2000) for left in scenario(seed).left}
-    assert (22, 10, 6) == (len(kinds), len(moods), len(hows))
+    assert (22, 10, 7) == (len(kinds), len(moods), len(hows))
     assert any(turn.rival for seed in range(100) for turn in scenario(seed).turns)
 
 

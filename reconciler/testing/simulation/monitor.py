@@ -5,11 +5,12 @@ controller thinks, only at the nodes, at the plan it was shown, and at who did w
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from reconciler.core.desired import Desired, Gang
 from reconciler.core.identity import is_proved
+from reconciler.core.observed import Owner
 from reconciler.core.plan import Plan
 from reconciler.testing.containers import SimContainer
 from reconciler.testing.faults import Call
@@ -27,6 +28,7 @@ class Round:
 
     desired: Desired
     fleet: str
+    is_announced: Callable[[str], bool] = lambda node: True
     plan: Plan | None = None
     staged: set[Staged] = field(default_factory=set)
     seen_s: dict[str, float] = field(default_factory=dict)
@@ -55,19 +57,34 @@ class Monitor:
 
     # told by whoever plays
 
-    def begins(self, controller: str, desired: Desired, fleet: str) -> None:
-        """A controller begins to observe and to plan."""
-        self.rounds[controller] = Round(desired, fleet)
+    def begins(
+        self, controller: str, desired: Desired, fleet: str, is_announced: Callable[[str], bool] = lambda node: True
+    ) -> None:
+        """A controller begins to observe and to plan. `is_announced`: whether its journal has an intent for a node."""
+        self.rounds[controller] = Round(desired, fleet, is_announced)
 
     def planned(self, controller: str, plan: Plan) -> None:
         """It has made its plan and goes on to carry it out."""
         now = self.rounds[controller]
         now.plan = plan
         now.staged = {found for node in self._fleet.nodes for found in _staged_on(node)}
+        now.ran = self._serving(now.fleet)
+
+    def _serving(self, fleet: str) -> dict[str, set[str]]:
+        """By node, the containers of gangs that run whole and proved."""
+        found: dict[tuple[str, int], list[tuple[str, str]]] = {}
+        sizes: dict[tuple[str, int], int] = {}
         for node in self._fleet.nodes:
-            now.ran[node.name] = {
-                item.id for item in _ours(node, now.fleet) if item.is_running and is_proved(item.name)
-            }
+            for item in _ours(node, fleet):
+                if item.owner is not None and item.is_running and is_proved(item.name):
+                    key = item.owner.gang, item.owner.revision
+                    found.setdefault(key, []).append((node.name, item.id))
+                    sizes[key] = item.owner.size
+        serving: dict[str, set[str]] = {}
+        for key, ranks in found.items():
+            for name, container_id in ranks if len(ranks) == sizes[key] else ():
+                serving.setdefault(name, set()).add(container_id)
+        return serving
 
     def disturbed(self, node: str) -> None:
         """Something was done to a node from outside: what it ends as is not the controller's doing alone."""
@@ -116,6 +133,8 @@ class Monitor:
             yield "a plan with refusals is not touched (10)"
         if any(item.node == call.node for item in now.plan.unknown):
             yield "nothing was known of this node when the plan was made (3)"
+        if not now.is_announced(call.node):
+            yield "its journal has no intent for it (5)"
         if self.needs_lease and call.fence is None:
             yield "it is not under a lease of the node (6)"
         found = self._fleet.node(call.node).runtime.find(call.ref) if call.operation != "create" else None
@@ -129,10 +148,34 @@ class Monitor:
             return
         if call.operation == "stop":
             self._stopping.add(found.id)
+        yield from self._too_early(call, now, found, owner)
         if call.operation == "stop" and found.is_ready and is_proved(found.name) and not now.started[found.id]:
             missing = sorted({f"{gang} on {node}" for node, gang, _ in self._not_staged(found, now)})
             if missing:
                 yield f"it serves, and what takes its place is not there yet: {', '.join(missing)} (1)"
+
+    def _too_early(self, call: Call, now: Round, found: SimContainer, owner: Owner) -> Iterator[str]:
+        """Steps that come before what has to be true for them."""
+        withheld = {item.gang for item in now.plan.withheld} if now.plan else set()
+        if call.operation == "start" and owner.gang in withheld:
+            yield "its gang is withheld"
+        is_head = call.operation == "rename" and owner.rank == 0 and not is_proved(found.name)
+        if is_head and found.is_running and not found.is_ready:
+            yield "it is marked as proved, and does not answer yet (4)"
+        if call.operation == "remove" and is_proved(found.name):
+            waiting = sorted({gang.address for gang in self._takers(found, now) if not self._is_proved(gang)})
+            if waiting:
+                yield f"it served before, and what takes its place is not proved: {', '.join(waiting)} (4)"
+
+    def _is_proved(self, gang: Gang) -> bool:
+        return all(
+            any(
+                _is_of(item, gang.address) and is_proved(item.name) and item.owner.fingerprint == rank.fingerprint
+                for item in self._fleet.node(rank.node).runtime.containers.values()
+                if item.owner is not None
+            )
+            for rank in gang.ranks
+        )
 
     def _not_staged(self, found: SimContainer, now: Round) -> Iterator[Staged]:
         """The containers of its replacements that were not there at any moment since the plan was made."""

@@ -9,6 +9,9 @@ from reconciler.testing.simulation.cast import FLEET, IMAGES, SECRET, TOKEN, gan
 from reconciler.testing.simulation.engine import BOOT_S
 from reconciler.testing.simulation.scenario import Left, Scenario
 
+AT_REST = frozenset({"stopped", "half created", "another fleet's"})
+"""What does not run in the beginning."""
+
 SETTLED_S = BOOT_S + 4.0
 
 
@@ -18,7 +21,7 @@ async def set_up(fleet: SimulatedFleet, scenario: Scenario) -> None:
         fleet.node(node).load_image(IMAGES[number].digest)
     for left in scenario.left:
         _create(fleet, left, gang_of(scenario.cast, left.part))
-    running = [left for left in scenario.left if left.how not in {"stopped", "half created"}]
+    running = [left for left in scenario.left if left.how not in AT_REST]
     for workers_only in (True, False):
         for left in running:
             _start(fleet, left, gang_of(scenario.cast, left.part), workers=workers_only)
@@ -31,17 +34,20 @@ async def set_up(fleet: SimulatedFleet, scenario: Scenario) -> None:
 
 
 def _create(fleet: SimulatedFleet, left: Left, gang: Gang) -> None:
+    whose = "other" if left.how == "another fleet's" else FLEET
     for rank in gang.ranks if left.how != "half created" else gang.ranks[:1]:
-        _container(fleet, gang, rank, revision=2 if left.how == "littered" else 1, is_proved=_is_proved(left))
+        _container(fleet, whose, gang, rank, 2 if left.how == "littered" else 1, is_proved=_is_proved(left))
         if left.how == "littered":
-            _container(fleet, gang, rank, revision=1, is_proved=True)
+            _container(fleet, whose, gang, rank, 1, is_proved=True)
 
 
-def _container(fleet: SimulatedFleet, gang: Gang, rank: RankSpec, *, revision: int, is_proved: bool) -> None:
+def _container(
+    fleet: SimulatedFleet, whose: str, gang: Gang, rank: RankSpec, revision: int, *, is_proved: bool
+) -> None:
     node = fleet.node(rank.node)
     image = node.load_image(rank.container.image.digest)
     name = container_name(gang.lane, rank.index, revision)
-    marks = labels(FLEET, gang, rank, revision, f"earlier/{gang.address}/{rank.index}/{revision}", image.id)
+    marks = labels(whose, gang, rank, revision, f"earlier/{gang.address}/{rank.index}/{revision}", image.id)
     node.create(name if is_proved else unproved_name(name), rank.container, image.id, marks, {TOKEN.secret: SECRET})
 
 

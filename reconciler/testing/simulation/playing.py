@@ -48,6 +48,10 @@ class Controller(Protocol):
         """Observe and plan, nothing else."""
         ...
 
+    def is_announced(self, node: str) -> bool:
+        """Whether its journal has an open intent for this node."""
+        ...
+
     def forgive(self) -> None:
         """A person says to try again what is not tried again by itself."""
         ...
@@ -154,7 +158,7 @@ class _Stage:
     async def _work(
         self, name: str, nodes: protocols.Fleet, controller: Controller, wants: Desired, stop: asyncio.Event
     ) -> Ending:
-        self.monitor.begins(name, wants, FLEET)
+        self.monitor.begins(name, wants, FLEET, controller.is_announced)
         try:
             ending = await controller.apply(nodes, wants, lambda plan: self.monitor.planned(name, plan), stop)
         except Exception as error:  # noqa: BLE001 - whatever it is, it should not have come out of there

@@ -8,8 +8,18 @@ from reconciler.testing.simulation.cast import IMAGES, Cast, Part, cast_of
 from reconciler.testing.simulation.engine import MOODS, SERVING
 from reconciler.testing.simulation.troubles import OF_A_CALL, OF_A_PERSON, OF_THE_CONTROLLER, Kind, Trouble
 
-How = Literal["running", "stopped", "broken", "unproved", "half created", "littered"]
-HOWS: tuple[How, ...] = ("running", "running", "running", "stopped", "broken", "unproved", "half created", "littered")
+How = Literal["running", "stopped", "broken", "unproved", "half created", "littered", "another fleet's"]
+HOWS: tuple[How, ...] = (
+    "running",
+    "running",
+    "running",
+    "stopped",
+    "broken",
+    "unproved",
+    "half created",
+    "littered",
+    "another fleet's",
+)
 
 KINDS: tuple[tuple[Kind, int], ...] = (
     ("kill", 6),

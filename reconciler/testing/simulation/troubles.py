@@ -10,7 +10,7 @@ from reconciler.nodes.errors import ErrorKind
 from reconciler.testing.faults import Call, Fault
 from reconciler.testing.fleet import SimulatedFleet
 from reconciler.testing.node import SimNode
-from reconciler.testing.simulation.cast import IMAGES
+from reconciler.testing.simulation.cast import FLEET, IMAGES
 
 Kind = Literal[
     "kill",
@@ -160,3 +160,6 @@ def heal(fleet: SimulatedFleet) -> None:
         node.start_docker()
         node.admit()
         node.free_bytes = max(node.free_bytes, node.config.disk_bytes)
+        for item in node.runtime.containers.values():
+            if item.is_running and (item.owner is None or item.owner.fleet != FLEET):
+                node.stop_container(item.id)
