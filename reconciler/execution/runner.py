@@ -17,7 +17,10 @@ from reconciler.execution.secrets import Secrets
 from reconciler.nodes.protocols import Fleet, Progress
 
 LETTING_GO_S = 1.5
-"""After an interrupt: the time short effects get to end by themselves, and again the time cancelled ones get."""
+"""After an interrupt: the time short effects get to end by themselves."""
+
+CANCELLED_S = 0.5
+"""The time that what is cancelled in the end gets. With the leases' release after it all is over within five seconds."""
 
 WAITS = frozenset({Op.PULL, Op.ROOM, Op.READY, Op.VERIFY, Op.STOP})
 """What may take long. An interrupt ends these at once; looking settles what became of them."""
@@ -147,4 +150,4 @@ async def _cancel(tasks: list[asyncio.Task[bool] | asyncio.Task[Outcome]]) -> No
     """Cancel and give them a moment; a task that does not end in time is left behind."""
     for task in tasks:
         task.cancel()
-    await asyncio.wait(tasks, timeout=LETTING_GO_S)
+    await asyncio.wait(tasks, timeout=CANCELLED_S)
