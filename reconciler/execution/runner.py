@@ -20,7 +20,7 @@ LETTING_GO_S = 1.5
 """After an interrupt: the time short effects get to end by themselves."""
 
 CANCELLED_S = 0.5
-"""The time that what is cancelled in the end gets. With the leases' release after it all is over within five seconds."""
+"""The time that what is cancelled in the end gets: the release of leases comes after it, all within five seconds."""
 
 WAITS = frozenset({Op.PULL, Op.ROOM, Op.READY, Op.VERIFY, Op.STOP})
 """What may take long. An interrupt ends these at once; looking settles what became of them."""
