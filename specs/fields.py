@@ -151,6 +151,11 @@ Name = Annotated[
 ]
 """The name of a node, cluster, model, lane, path, port or fleet."""
 
+ContainerName = Annotated[
+    str,
+    Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,254}$"),
+]
+
 EnvName = Annotated[
     str,
     *_matching(

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Discriminator, Field, JsonValue, Strict, Ta
 from specs.diagnostics import refuse
 from specs.fields import (
     ArgName,
+    ContainerName,
     Device,
     EnvName,
     Expression,
@@ -221,4 +222,9 @@ class Placement(Record):
     cluster: Name = Field(description="the cluster, a key of `clusters`")
     nodes: NodeNames | None = Field(
         default=None, description="the nodes of the cluster to take, rank 0 first; default: the first ones"
+    )
+    may_stop: Annotated[tuple[ContainerName, ...], Strict(strict=False)] = Field(
+        default=(),
+        description="running containers of these names that fleet did not make, and that it may stop to make room; "
+        "they are kept, and start again when the lane fails",
     )

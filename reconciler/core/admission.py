@@ -35,10 +35,16 @@ class Case:
         return Refusal(code, self.view.gang.address, rank.rank.node, summary, hint)
 
     def foreign(self, facts: NodeFacts) -> Iterator[Container]:
-        """Running containers of the node that this fleet did not make, by name."""
+        """Running containers of the node that this fleet did not make and may not stop, by name."""
+        going = self.going(facts)
         for item in sorted(facts.containers, key=lambda found: found.name):
-            if item.is_running and (item.owner is None or item.owner.fleet != self.desired.fleet):
+            is_foreign = item.owner is None or item.owner.fleet != self.desired.fleet
+            if item.is_running and is_foreign and item.id not in going:
                 yield item
+
+    def going(self, facts: NodeFacts) -> frozenset[str]:
+        """Foreign containers of the node that are stopped for the gang."""
+        return frozenset(item.container.id for item in self.view.displaced if item.node == facts.node)
 
 
 def _platform(case: Case, rank: RankView) -> Iterator[Refusal]:
@@ -168,12 +174,15 @@ def _port(case: Case, rank: RankView) -> Iterator[Refusal]:
 def _foreign_listener(case: Case, facts: NodeFacts, port: int) -> Listener | None:
     """Who listens on the port, unless it is a container of this fleet (which the plan stops first)."""
     own = [item for item in facts.containers if item.owner and item.owner.fleet == case.desired.fleet]
-    own_ids = {item.id for item in own}
+    going = case.going(facts)
+    own_ids = {item.id for item in own} | going
     own_ports = {port for item in own if item.is_running and item.owner for port in item.owner.ports}
     for listener in sorted(facts.listeners, key=lambda item: (item.address, item.process or "")):
         if listener.port != port:
             continue
-        if listener.container_id in own_ids or (listener.container_id is None and port in own_ports):
+        if listener.container_id in own_ids:
+            continue
+        if listener.container_id is None and (port in own_ports or going):  # whose it is only root may see
             continue
         return listener
     return _published(case, facts, port)

@@ -1,6 +1,6 @@
 """What happens to each gang, as people count it, and where nothing answers meanwhile. Nothing is decided here."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from reconciler.core.classify import Situation
 from reconciler.core.diff import FieldChange
@@ -8,6 +8,9 @@ from reconciler.core.explain import boot_notes, boot_reason, found_fields
 from reconciler.core.observed import Source
 from reconciler.core.plan import Change, Kind, Outage
 from reconciler.core.units import Candidate, Ties, Unit
+
+GRACE_S = 30.0
+"""What a container that is nobody's gets to stop."""
 
 KINDS = {
     Situation.ABSENT: Kind.BOOT,
@@ -66,10 +69,17 @@ def _gang_change(ties: Ties, item: Candidate, sources: Mapping[str, Source]) -> 
         reason=boot_reason(item.view, item.rule),
         nodes=gang.nodes,
         fields=_fields(item),
-        notes=boot_notes(item.view, sources),
+        notes=(*_displacing(item), *boot_notes(item.view, sources)),
         dark=tuple(sorted(running)),
         boot_budget_s=gang.gate.boot_s,
     )
+
+
+def _displacing(item: Candidate) -> Iterator[str]:
+    """What is nobody's and goes all the same."""
+    if item.boots:
+        for placed in item.view.displaced:
+            yield f"stops {placed.container.name} on {placed.node}, which fleet did not make, as `may_stop` allows"
 
 
 def _fields(item: Candidate) -> tuple[FieldChange, ...]:
@@ -81,9 +91,10 @@ def outages(ties: Ties) -> tuple[Outage, ...]:
     found = []
     for item in ties.candidates:
         running = [unit for unit in ties.obstacles(item) if unit.running]
-        if item.boots and item.address not in ties.blocked and running:
+        foreign = [f"{placed.container.name} on {placed.node}" for placed in item.view.displaced]
+        if item.boots and item.address not in ties.blocked and (running or foreign):
             placed = [placed for unit in running for placed in unit.running]
-            stops = tuple(sorted(unit.address for unit in running))
-            stop_s = max(one.container.owner.stop_grace_s for one in placed if one.container.owner)
+            stops = tuple(sorted(unit.address for unit in running)) + tuple(sorted(foreign))
+            stop_s = max((one.container.owner.stop_grace_s for one in placed if one.container.owner), default=GRACE_S)
             found.append(Outage(item.address, tuple(sorted(item.nodes)), stops, stop_s, item.view.gang.gate.boot_s))
     return tuple(found)

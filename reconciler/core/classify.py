@@ -105,6 +105,16 @@ class GangView:
         return tuple(item for item in self.spare if item.container.id not in kept)
 
     @cached_property
+    def displaced(self) -> tuple[Placed, ...]:
+        """Running containers that are nobody's, and that the spec names as ones that may be stopped for it."""
+        return tuple(
+            Placed(view.rank.node, item)
+            for view in self.ranks
+            for item in view.facts.containers
+            if item.owner is None and item.is_running and item.name in self.gang.may_stop
+        )
+
+    @cached_property
     def holding(self) -> tuple[Placed, ...]:
         """Every container of the gang that runs, wanted or not."""
         wanted = [

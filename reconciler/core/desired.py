@@ -138,7 +138,8 @@ class Gang:
     """All ranks of one lane on one cluster: changed together or not at all.
 
     `boot_order` lists waves of rank indexes; a wave starts when every rank of the one before is ready. `url` is where
-    the lane answers its users (OpenAI-compatible base).
+    the lane answers its users (OpenAI-compatible base). `may_stop`: foreign containers that may go to make room, by
+    name.
     """
 
     lane: str
@@ -149,6 +150,7 @@ class Gang:
     gate: HealthGate
     url: str
     shares: bool = False
+    may_stop: tuple[str, ...] = ()
 
     @property
     def address(self) -> str:

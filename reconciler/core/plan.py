@@ -236,6 +236,11 @@ def is_return(step: Step) -> bool:
     return step.phase is Phase.ROLLBACK and step.op is not Op.STOP
 
 
+def is_foreign(step: Step) -> bool:
+    """Whether the step stops or brings back a container that fleet did not make, as a placement allows."""
+    return step.rank is None and step.revision is None and step.op in {Op.STOP, Op.START}
+
+
 def sealed(plan: Plan) -> Plan:
     """The plan with its id: a digest of what it saw and would do, so equal plans have equal ids.
 

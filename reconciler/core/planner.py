@@ -52,7 +52,7 @@ def make_plan(desired: Desired, observed: Observed, options: PlanOptions | None 
             steps=_in_order((*steps.loose, *(step for gang in steps.gangs for step in gang.all()))),
             rollbacks=steps.rollbacks,
             gangs=_gangs(ties),
-            foreign=remarks.foreign(desired, observed),
+            foreign=remarks.foreign(desired, observed, _displaced(ties)),
             unchanged=survey.unchanged,
             transfers=staging.transfers,
         )
@@ -147,8 +147,9 @@ def _lay_out(ties: Ties, staging: Staging) -> Layout:
     bond_of = bonds(ties, moving, units)
     builders = _builders(moving, staging)
     stages = {item.address: builders[item.address].stage() if item.boots else () for item in moving}
-    stops = {unit.address: _stops(ties, unit, _of_bond(bond_of[unit.address], stages)) for unit in units}
-    proving = {item.address: _gang_steps(ties, item, builders[item.address], stages, stops) for item in moving}
+    staged = {address: _of_bond(bond, stages) for address, bond in bond_of.items()}
+    stops = {unit.address: _stops(ties, unit, staged[unit.address]) for unit in units}
+    proving = {item.address: _gang_steps(ties, item, builders[item.address], staged, stages, stops) for item in moving}
     verifies = {address: steps.verify for address, steps in proving.items()}
     gangs = {address: steps.confirmed_after(_of_bond(bond_of[address], verifies)) for address, steps in proving.items()}
     confirms = {address: steps.confirm for address, steps in gangs.items()}
@@ -193,6 +194,7 @@ def _gang_steps(
     ties: Ties,
     item: Candidate,
     builder: Builder,
+    staged: dict[str, tuple[Step, ...]],
     stages: dict[str, tuple[Step, ...]],
     stops: dict[str, tuple[Step, ...]],
 ) -> GangSteps:
@@ -201,7 +203,7 @@ def _gang_steps(
     gone = [step for unit in ties.obstacles(item) for step in stops.get(unit.address, ())]
     if item.view.gang.shares:  # it boots when the lanes beside it that change have let go of their memory
         gone += [step for found in stops.values() for step in found if step.node in item.nodes and step not in gone]
-    return boot_steps(builder, stages[item.address], tuple(gone))
+    return boot_steps(builder, stages[item.address], tuple(gone), staged[item.address])
 
 
 def _in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
@@ -216,6 +218,11 @@ def _deferred(ties: Ties) -> tuple[Deferred, ...]:
     held = {address: why for address, why in ties.held.items() if address not in ties.blocked}
     kept = {address: f"{left.get(address, '')}stays: {why}" for address, why in held.items()}
     return tuple(Deferred(address, why) for address, why in sorted({**waiting, **kept}.items()))
+
+
+def _displaced(ties: Ties) -> frozenset[str]:
+    """The foreign containers that this plan stops, as a placement allows."""
+    return frozenset(item.container.id for one in _moving(ties) if one.boots for item in one.view.displaced)
 
 
 def _gangs(ties: Ties) -> tuple[Gang, ...]:

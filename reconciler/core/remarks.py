@@ -40,13 +40,13 @@ def unknown(observed: Observed) -> tuple[Unknown, ...]:
     return tuple(state for state in states if isinstance(state, Unknown))
 
 
-def foreign(desired: Desired, observed: Observed) -> tuple[Foreign, ...]:
-    """Running containers that this fleet did not make, by node and name."""
+def foreign(desired: Desired, observed: Observed, going: frozenset[str] = frozenset()) -> tuple[Foreign, ...]:
+    """Running containers that this fleet did not make and leaves alone, by node and name; `going` are the others."""
     found = []
     for node in sorted(observed.nodes):
         facts = observed.facts(node)
         for item in () if facts is None else facts.containers:
-            if item.is_running and (item.owner is None or item.owner.fleet != desired.fleet):
+            if item.is_running and item.id not in going and (item.owner is None or item.owner.fleet != desired.fleet):
                 ports = _ports_of(facts, item.id) or item.published_ports
                 found.append(Foreign(node, item.name, ports, item.gpus))
     return tuple(sorted(found, key=lambda item: (item.node, item.name)))

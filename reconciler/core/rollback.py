@@ -24,7 +24,9 @@ def rollback_of(candidates: Iterable[Candidate], units: Iterable[Unit], stops: t
     candidates, units = tuple(candidates), tuple(units)
     coming = returning(candidates, units)
     gangs = sorted({item.address for item in candidates} | {unit.address for unit in units})
-    steps = stops + tuple(step for item in coming for step in _return(item, tuple(stop.id for stop in stops)))
+    gone = tuple(stop.id for stop in stops)
+    steps = stops + tuple(step for item in coming for step in _return(item, gone))
+    steps += tuple(step for item in candidates if item.boots for step in _return_foreign(item, gone))
     return Rollback(tuple(gangs), steps, tuple(_bare(item.gang) for item in coming if item.gang is not None))
 
 
@@ -100,6 +102,15 @@ def _return(generation: Generation, after: tuple[str, ...]) -> Iterator[Step]:
             confirm = _step(generation, Op.CONFIRM, index)
             target = unproved_name(confirm.target)
             yield replace(confirm, target=target, states=("running",), requires=gate)
+
+
+def _return_foreign(candidate: Candidate, after: tuple[str, ...]) -> Iterator[Step]:
+    """What was stopped by permission and is nobody's starts again; what proves it nobody knows."""
+    for item in candidate.view.displaced:
+        name = item.container.name
+        step_id = f"{candidate.address}/{Phase.ROLLBACK}/{item.node}/{Op.START}/{name}"
+        step = Step(step_id, candidate.address, Phase.ROLLBACK, Op.START, item.node, name, "it ran here before", after)
+        yield replace(step, container_id=item.container.id, states=STOPPED_STATES)
 
 
 def _wave(generation: Generation, index: int, gate: tuple[str, ...], *, is_last: bool) -> Iterator[Step]:

@@ -128,6 +128,20 @@ class Builder:
             if rank.fit is not None and is_proved(rank.fit.name)
         )
 
+    def displace(self, after: tuple[Step, ...]) -> tuple[Step, ...]:
+        """Stop the foreign containers that may go, once everything in `after` is done."""
+        return tuple(
+            replace(
+                self._step(Phase.CUT, Op.STOP, item.node, item.container.name),
+                id=f"{self._address}/{Phase.CUT}/{item.node}/{Op.STOP}/{item.container.name}",
+                reason=f"makes room for {self._address}, as `may_stop` allows",
+                container_id=item.container.id,
+                states=_running_states(),
+                requires=_ids(after),
+            )
+            for item in self.candidate.view.displaced
+        )
+
     def room(self, before: tuple[Step, ...]) -> tuple[Step, ...]:
         """Wait for the declared memory on each node, where a lane declares it."""
         return tuple(
@@ -183,13 +197,17 @@ def pull_step(transfer: Transfer, rank: int, reason: str) -> Step:
     return replace(step, estimate_bytes=transfer.missing_bytes, seed=transfer.seed)
 
 
-def boot_steps(builder: Builder, stage: tuple[Step, ...], stops: tuple[Step, ...]) -> GangSteps:
-    """All steps of a gang that boots, after `stops` have made room."""
-    unprove = builder.unprove(stage, stops)
-    room = builder.room(stage + stops)
-    boot = builder.boot(stage + stops + unprove + room)
+def boot_steps(
+    builder: Builder, stage: tuple[Step, ...], stops: tuple[Step, ...], staged: tuple[Step, ...]
+) -> GangSteps:
+    """All steps of a gang that boots, after `stops` have made room. `staged`: what has to be there before a stop."""
+    displaced = builder.displace(staged)
+    unprove = builder.unprove(stage, stops + displaced)
+    room = builder.room(stage + stops + displaced)
+    boot = builder.boot(stage + stops + displaced + unprove + room)
     verify = builder.verify(boot)
-    return GangSteps(stage, unprove + room, boot, (verify,), builder.confirm(verify), builder.undo())
+    cut = displaced + unprove + room
+    return GangSteps(stage, cut, boot, (verify,), builder.confirm(verify), builder.undo())
 
 
 def prove_steps(builder: Builder) -> GangSteps:

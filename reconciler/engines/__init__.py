@@ -68,6 +68,7 @@ def _gang(spec: specs.Spec, lock: Lock, placement: specs.Placement) -> Gang:
         gate=_gate(job),
         url=f"http://{_bracketed(job.head.node.ssh.host)}:{cluster.port}/v1",
         shares=lane.shares,
+        may_stop=placement.may_stop,
     )
 
 

@@ -314,3 +314,32 @@ def test_a_lane_that_moves_is_stopped_only_when_its_new_place_is_staged(tmp_path
     assert "running" == story.containers()["node3/fleet-solo-r0-v1"]
     assert Exit.OK is story.apply().exit
     assert ["node1/fleet-solo-r0-v1"] == list(story.containers())
+
+
+def permit(story: Story) -> str:
+    """A foreign container on the port of a lane that may stop it; its id."""
+    web = story.nodes.add_foreign("node3", "open-webui", ports=(30000,))
+    spec = story.folder / "fleet.yaml"
+    spec.write_text(spec.read_text().replace("cluster: single-3", "cluster: single-3\n  may_stop: [open-webui]"))
+    return web
+
+
+def test_a_foreign_container_that_may_be_stopped_makes_room(story: Story) -> None:
+    web = permit(story)
+    assert Exit.OK == story.apply().exit
+    assert BOTH == story.running_lanes()
+    found = story.nodes.node("node3").container(web)
+    assert found is not None
+    assert "exited" == found.state
+    assert story.plan().is_settled
+
+
+def test_a_foreign_container_that_made_room_runs_again_when_the_lane_fails(story: Story) -> None:
+    web = permit(story)
+    story.nodes.inject(Fault.fail("node3", "start"))
+    applied = story.apply()
+    assert Exit.UNCHANGED == applied.exit, applied.summary
+    found = story.nodes.node("node3").container(web)
+    assert found is not None
+    assert "running" == found.state
+    assert "what ran before runs again: open-webui on node3" in applied.summary
