@@ -225,6 +225,6 @@ class Placement(Record):
     )
     may_stop: Annotated[tuple[ContainerName, ...], Strict(strict=False)] = Field(
         default=(),
-        description="running containers of these names that fleet did not make, and that it may stop to make room; "
-        "they are kept, and start again when the lane fails",
+        description="running containers of these names that fleet did not make, and that it may stop to boot the "
+        "lane; they are kept, and start again when the lane fails",
     )

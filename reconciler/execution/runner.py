@@ -11,6 +11,7 @@ from reconciler.core.events import Event, Interrupted, StepEnded, StepProgress, 
 from reconciler.core.machine import BAD, Machine, Status
 from reconciler.core.plan import Op, Plan, Step
 from reconciler.execution.effects import Effects, operation_of
+from reconciler.execution.journal import Journal
 from reconciler.execution.leasing import LeaseKeeper
 from reconciler.execution.outcomes import Outcome, failed
 from reconciler.execution.secrets import Secrets
@@ -24,6 +25,8 @@ CANCELLED_S = 0.5
 
 WAITS = frozenset({Op.PULL, Op.ROOM, Op.READY, Op.VERIFY, Op.STOP})
 """What may take long. An interrupt ends these at once; looking settles what became of them."""
+
+CALLED_OFF = Outcome(Status.SKIPPED, "called off: its gang goes back to what ran before")
 
 OnEvent = Callable[[Event], None]
 
@@ -55,7 +58,12 @@ class Runner:
     leases: LeaseKeeper
     failures: list[Failure] = field(default_factory=list)
     lost: state.StateError | None = None
+    _journal: Journal = field(init=False)
+    _begun: set[str] = field(default_factory=set)
     _called_off: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._journal = Journal(self.store, self.run_id)
 
     async def run(self) -> Machine:
         """Carry out the plan; the machine in its end state. Every effect is journaled before and after."""
@@ -88,7 +96,8 @@ class Runner:
         """End waits that nobody needs any more: their group turns back."""
         for task in [task for task, step in tasks.items() if step in steps and step.id not in self._called_off]:
             self._called_off.add(tasks[task].id)
-            task.cancel()
+            if tasks[task].id in self._begun:  # one whose intent is being written finds out by itself
+                task.cancel()
 
     def _settle(self, task: asyncio.Task[Outcome], tasks: dict[asyncio.Task[Outcome], Step]) -> Status:
         step = tasks.pop(task)
@@ -101,20 +110,26 @@ class Runner:
         """Intent, effect, outcome. A cancelled step keeps its intent open: the next run settles it by looking."""
         started_s = asyncio.get_running_loop().time()
         operation = operation_of(self.run_id, step)
-        sequence = self.store.intent(
-            self.run_id, step.id, step.gang, step.node, step.op, step.target, operation, time.time()
-        )
+        intent = state.Intent(step.id, step.gang, step.node, step.op, step.target, operation, time.time())
+        sequence = await self._journal.intend(intent)
         self.on_event(StepStarted(step))
-        try:
-            outcome = await self._carried_out(effects, step)
-        except asyncio.CancelledError:
-            if step.id not in self._called_off or self.stop.is_set():
-                raise
-            outcome = Outcome(Status.SKIPPED, "called off: its gang goes back to what ran before")
+        outcome = await self._unless_called_off(effects, step)
         self.store.outcome(self.run_id, sequence, outcome.status, outcome.detail, time.time())
         seconds = asyncio.get_running_loop().time() - started_s
         self.on_event(StepEnded(step, outcome.status, outcome.detail, seconds, outcome.logs))
         return outcome
+
+    async def _unless_called_off(self, effects: Effects, step: Step) -> Outcome:
+        """What became of the step; one that was called off is skipped, and its entry in the journal is closed."""
+        self._begun.add(step.id)
+        if step.id in self._called_off:
+            return CALLED_OFF
+        try:
+            return await self._carried_out(effects, step)
+        except asyncio.CancelledError:
+            if step.id not in self._called_off or self.stop.is_set():
+                raise
+            return CALLED_OFF
 
     async def _carried_out(self, effects: Effects, step: Step) -> Outcome:
         """What no handler foresaw is a failed step: raised, it would end the run with a gang half started."""

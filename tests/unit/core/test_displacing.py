@@ -5,7 +5,7 @@ from dataclasses import replace
 from reconciler.core.desired import Gang
 from reconciler.core.observed import Container, Listener
 from reconciler.core.plan import Op, Phase
-from tests.unit.core.build import before, desired, facts, foreign, gang, ids, observed, plan, ways_back, world
+from tests.unit.core.build import before, container, desired, facts, foreign, gang, ids, observed, plan, ways_back
 
 WEB = foreign("open-webui", gpus=1, published_ports=(30000,))
 
@@ -44,15 +44,13 @@ def test_it_starts_again_when_the_lane_fails_after_what_was_booted_has_stopped()
 
 def test_for_a_lane_that_runs_as_wanted_nothing_is_stopped() -> None:
     wanted = permitted("open-webui")
-    seen = world(wanted).nodes["n1"]
-    made = plan(desired(wanted), observed(replace(seen, containers=(*seen.containers, WEB))))
+    made = plan(desired(wanted), observed(facts("n1", container(wanted), WEB)))
     assert () == made.steps
 
 
 def test_what_is_stopped_already_or_of_another_fleet_is_not_touched() -> None:
-    other = replace(gang("x", ("n1",)), may_stop=())
-    there = world(other, fleet="another").nodes["n1"].containers
-    for found in (foreign("open-webui", state="exited"), replace(there[0], name="open-webui")):
+    another = container(gang("x", ("n1",)), fleet="another", name="open-webui")
+    for found in (foreign("open-webui", state="exited"), another):
         made = plan(desired(permitted("open-webui")), observed(facts("n1", found)))
         assert [] == [step for step in made.steps if step.op is Op.STOP]
 
