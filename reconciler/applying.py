@@ -14,7 +14,7 @@ from reconciler.core.events import LeaseAwaited, RunEnded, RunStarted
 from reconciler.core.leases import Claim
 from reconciler.core.machine import TURNING_PHASES, Machine, Status
 from reconciler.core.observed import Observed
-from reconciler.core.outcome import Exit, apply_exit, cut_short_exit
+from reconciler.core.outcome import Exit, apply_exit, cut_short_exit, is_fault_of_version
 from reconciler.core.plan import Op, Plan
 from reconciler.core.summary import applied_before, apply_summary, cut_short_summary, unsettled_summary
 from reconciler.core.sync import make_sync_plan
@@ -168,7 +168,7 @@ class Application:
             store.confirm(revision)
             store.lift(revision.gang, machine.plan.gang(revision.gang).fingerprint)
         for failure in failures:
-            if is_quarantined(failure):
+            if is_fault_of_version(failure.step, failure.status):
                 fingerprint = machine.plan.gang(failure.step.gang).fingerprint
                 cause = (
                     f"{failure.step.op} on {failure.step.node}: {failure.detail}"
@@ -191,14 +191,6 @@ class Application:
 
 LETTING_GO_S = 1.0
 """How long what is broken off gets to let go."""
-
-
-def is_quarantined(failure: Failure) -> bool:
-    """Whether a version failed by itself, between cut and confirm: a node that was lost is not its fault."""
-    step = failure.step
-    return (
-        failure.status is Status.FAILED and step.phase in TURNING_PHASES and step.op in {Op.START, Op.READY, Op.VERIFY}
-    )
 
 
 def _proved(store: state.Store, run_id: str, machine: Machine, how: str) -> Iterator[state.Revision]:

@@ -1,8 +1,8 @@
 """The one table from what happened to an exit code."""
 
 from reconciler.core.exits import Exit
-from reconciler.core.machine import BAD, GOOD, Machine, Status
-from reconciler.core.plan import Phase, Plan, Step
+from reconciler.core.machine import BAD, GOOD, TURNING_PHASES, Machine, Status
+from reconciler.core.plan import Op, Phase, Plan, Step
 
 __all__ = ["Exit", "apply_exit", "plan_exit"]
 
@@ -38,6 +38,11 @@ def cut_short_exit(machine: Machine) -> Exit:
     """The exit code of an apply that lost its journal: what was begun by then may be half done."""
     begun = machine.with_status(Status.RUNNING, *GOOD, *BAD)
     return Exit.NEEDS_A_PERSON if any(step.phase in AFTER_CUT for step in begun) else Exit.UNCHANGED
+
+
+def is_fault_of_version(step: Step, status: Status) -> bool:
+    """Whether a version failed by itself, between cut and confirm: a node that was lost is not its fault."""
+    return status is Status.FAILED and step.phase in TURNING_PHASES and step.op in {Op.START, Op.READY, Op.VERIFY}
 
 
 def is_as_before(machine: Machine, bad: Step) -> bool:

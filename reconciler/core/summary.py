@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from reconciler.core.identity import unproved_name
 from reconciler.core.machine import BAD, GOOD, Machine, Status
-from reconciler.core.outcome import Exit, is_as_before
+from reconciler.core.outcome import Exit, is_as_before, is_fault_of_version
 from reconciler.core.plan import Change, Kind, Op, Phase, Step, is_foreign, is_return
 
 _PAST = {
@@ -175,6 +175,8 @@ def _next(machine: Machine, stopped: Sequence[Step]) -> str:
     )
     undo = "; to have back what was stopped: undo the change in the spec, then `fleet apply`"
     back = undo if stopped and changed else ""
+    if any(is_fault_of_version(step, machine.status[step.id]) for step in machine.with_status(Status.FAILED)):
+        return f"change the spec, then {_again(machine)}; to try the same again: `fleet apply --retry`{back}"
     return f"mend what is shown above, then {_again(machine)}{back}"
 
 

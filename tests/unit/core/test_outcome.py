@@ -240,7 +240,7 @@ NEXT: list[tuple[str, dict[str, Status], str]] = [
         "after the cut of a change",
         {"c/a/verify/verify": Status.FAILED, "c/a/rollback/n1/start": Status.FAILED},
         (
-            "mend what is shown above, then `fleet apply`; "
+            "change the spec, then `fleet apply`; to try the same again: `fleet apply --retry`; "
             "to have back what was stopped: undo the change in the spec, then `fleet apply`"
         ),
     ),
@@ -265,7 +265,7 @@ def test_a_repair_that_failed_is_not_undone_by_the_spec_whatever_else_was_booted
     run(machine, {"c/a/verify/verify": Status.FAILED})
     expected = (
         "c/a: its boot failed and was rolled back; nothing served there before, and what was booted is stopped\n"
-        "mend what is shown above, then `fleet apply`"
+        "change the spec, then `fleet apply`; to try the same again: `fleet apply --retry`"
     )
     assert expected == apply_summary(machine, apply_exit(machine))
 
