@@ -18,16 +18,16 @@ MUTANTS = (
     Mutant(
         "cut-before-stage",
         "reconciler.core.planner",
-        "_stops(ties, unit, _of_bond(bond_of[unit.address], stages))",
-        "_stops(ties, unit, ())",
+        "return stop_steps(unit, room_reason(ties, unit), after)",
+        "return stop_steps(unit, room_reason(ties, unit), ())",
         "a lane is stopped before everything that takes its place is there",
     ),
     Mutant(
         "boot-before-cut",
         "reconciler.core.steps",
-        "boot = builder.boot(stage + stops + unprove + room)",
+        "boot = builder.boot(stage + stops + displaced + unprove + room)",
         "boot = builder.boot(stage)",
-        "ranks start without waiting for what has to make room",
+        "ranks start without waiting for what stands in their place",
     ),
     Mutant(
         "no-wait-for-memory",
@@ -39,8 +39,8 @@ MUTANTS = (
     Mutant(
         "confirm-before-verify",
         "reconciler.core.steps",
-        'states=("running",), requires=(verify.id,)',
-        'states=("running",), requires=verify.requires',
+        "replace(step, requires=_ids(verifies)) for step",
+        "replace(step, requires=verifies[0].requires) for step",
         "ranks are marked as proved when they have started, not when they have answered",
     ),
     Mutant(
@@ -114,12 +114,12 @@ MUTANTS = (
         "a new container gets a name that is taken",
     ),
     Mutant(
-        "the-journal-comes-late",
+        "no-journal",
         "reconciler.execution.runner",
-        "        try:\n            outcome = await self._carried_out(effects, step)\n",
-        "        self.store, recorded = state.MemoryStore(), self.store\n        try:\n"
-        "            outcome = await self._carried_out(effects, step)\n",
-        "the outcome is not written where the intent was",
+        "        machine = Machine(self.plan)\n",
+        "        machine = Machine(self.plan)\n"
+        "        self.store = type('Deaf', (), {'intent': lambda *told: 0, 'outcome': lambda *told: None})()\n",
+        "effects are carried out without an intent in the journal",
     ),
     Mutant(
         "no-fence",

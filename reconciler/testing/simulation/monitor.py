@@ -52,6 +52,7 @@ class Monitor:
         self._operations: Counter[str] = Counter()
         self._by_people: dict[str, float] = {}
         self._stopping: set[str] = set()
+        self._disturbed: set[str] = set()
         fleet.on_effect = self.before
         fleet.world.on_happening = self.after
 
@@ -61,7 +62,7 @@ class Monitor:
         self, controller: str, desired: Desired, fleet: str, is_announced: Callable[[str], bool] = lambda node: True
     ) -> None:
         """A controller begins to observe and to plan. `is_announced`: whether its journal has an intent for a node."""
-        self.rounds[controller] = Round(desired, fleet, is_announced)
+        self.rounds[controller] = Round(desired, fleet, is_announced, disturbed=set(self._disturbed))
 
     def planned(self, controller: str, plan: Plan) -> None:
         """It has made its plan and goes on to carry it out."""
@@ -87,7 +88,11 @@ class Monitor:
         return serving
 
     def disturbed(self, node: str) -> None:
-        """Something was done to a node from outside: what it ends as is not the controller's doing alone."""
+        """Something was done to a node from outside: what it ends as is not the controller's doing alone.
+
+        It may last: what a later round finds there is half done already.
+        """
+        self._disturbed.add(node)
         for one in self.rounds.values():
             one.disturbed.add(node)
 
