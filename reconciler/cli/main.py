@@ -6,22 +6,34 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import typer
-
-from reconciler.cli.wiring import Wiring, mute
+from reconciler.cli.interrupts import StoppedError, leave, raised
 from reconciler.core.exits import Exit
+
+if TYPE_CHECKING:
+    from typer import TyperException
+
+    from reconciler.cli.wiring import Wiring
 
 OBJECTS_UNCOLLECTED = 100_000
 """Imports make many objects and no garbage: collecting among them takes a tenth of a short command's time."""
 
 
-def main(args: Sequence[str] | None = None, wiring: Wiring | None = None) -> None:
+def main(args: Sequence[str] | None = None, wiring: "Wiring | None" = None) -> None:
     """Run one command and exit with its code. `args` default to the process's own."""
+    with raised():
+        try:
+            _run_and_exit(args, wiring)
+        except StoppedError:
+            leave("interrupted")
+
+
+def _run_and_exit(args: Sequence[str] | None, wiring: "Wiring | None") -> None:
     gc.set_threshold(OBJECTS_UNCOLLECTED)
     _open_what_is_closed()
     _print_whatever_the_locale()
-    code = run(sys.argv[1:] if args is None else args, wiring or Wiring())
+    code = run(sys.argv[1:] if args is None else args, wiring)
     if code == Exit.INTERRUPTED:
         _leave()
     sys.exit(code)
@@ -29,24 +41,33 @@ def main(args: Sequence[str] | None = None, wiring: Wiring | None = None) -> Non
 
 def _leave() -> None:
     """Without the joins of an ordinary exit: a thread that hangs would keep a process that was told to stop."""
-    from reconciler.cli.signals import leave
-
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
     leave()
 
 
-def run(args: Sequence[str], wiring: Wiring) -> int:
+def run(args: Sequence[str], wiring: "Wiring | None" = None) -> int:
     """Run one command; its exit code."""
-    from reconciler.cli.app import app
-
     try:
-        code = app(args=list(args) or ["--help"], prog_name="fleet", standalone_mode=False, obj=wiring)
-    except typer.TyperException as error:
-        return _say(_misused(error))
-    except (typer.Abort, KeyboardInterrupt):
+        return _called(args, wiring)
+    except StoppedError:
         _say("interrupted")
         return Exit.INTERRUPTED
+
+
+def _called(args: Sequence[str], wiring: "Wiring | None") -> int:
+    """The imports are part of it: until they are done, a signal comes to nothing but them."""
+    import typer
+
+    from reconciler.cli.app import app
+    from reconciler.cli.wiring import Wiring, mute
+
+    try:
+        code = app(args=list(args) or ["--help"], prog_name="fleet", standalone_mode=False, obj=wiring or Wiring())
+    except (StoppedError, KeyboardInterrupt, typer.Abort):  # before the known errors, whose imports may be what hangs
+        raise StoppedError from None
+    except typer.TyperException as error:
+        return _say(_misused(error))
     except BrokenPipeError:
         mute()  # so that the exit flush is quiet, too
         return Exit.ERROR
@@ -55,7 +76,7 @@ def run(args: Sequence[str], wiring: Wiring) -> int:
     return int(code or 0) if args else Exit.ERROR
 
 
-def _misused(error: typer.TyperException) -> str:
+def _misused(error: "TyperException") -> str:
     """What is wrong with the command line, and whose help says what is right."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "fleet"

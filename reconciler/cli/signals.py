@@ -5,13 +5,10 @@ busy disk under the main thread delays them.
 """
 
 import asyncio
-import atexit
 import contextlib
-import os
 import select
 import signal
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
@@ -20,19 +17,15 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, TypeVar
 
+from reconciler.cli.interrupts import NUMBERS, is_heeded, leave
+
 T = TypeVar("T")
 
-NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 CANCEL_S = 3.5
 """So long after the first signal, work that was asked to stop is cancelled: it waits for something that hangs."""
 
 LEAVE_S = 4.6
 """So long after the first signal the process leaves, whatever it does. Leases and forwards lapse by themselves."""
-
-TIDYING_S = 0.3
-"""The time that files and children get to be removed when the process leaves at once."""
-
-INTERRUPTED = 130
 
 
 class Signals:
@@ -120,7 +113,7 @@ def taken() -> Iterator[Signals]:
     reader, writer = socket.socketpair()
     writer.setblocking(False)
     wakes = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
-    before = {number: signal.signal(number, _pass_on) for number in NUMBERS if _is_heeded(number)}
+    before = {number: signal.signal(number, _pass_on) for number in NUMBERS if is_heeded(number)}
     listening = threading.Thread(target=signals.listen, args=(reader,), daemon=True, name="fleet-signals")
     listening.start()
     try:
@@ -134,24 +127,9 @@ def taken() -> Iterator[Signals]:
         reader.close()
 
 
-def _is_heeded(number: signal.Signals) -> bool:
-    """`nohup` means it: a terminal that goes away is nothing to such a command."""
-    return number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN
-
-
 def _pass_on(number: int, frame: object) -> None:
     """The number is on its way to the thread already: without a handler it would not be."""
 
 
 def _give_up() -> None:
     leave("interrupted; what hung was left behind, and lapses by itself")
-
-
-def leave(told: str = "") -> None:
-    """End the process now: what must not outlive it first, if that takes no time. Says what it is `told`."""
-    tidying = threading.Thread(target=atexit._run_exitfuncs, daemon=True)  # noqa: SLF001 - what `os._exit` leaves out
-    tidying.start()
-    tidying.join(TIDYING_S)
-    with contextlib.suppress(OSError, ValueError):
-        os.write(sys.stderr.fileno(), f"fleet: {told}\n".encode() if told else b"")
-    os._exit(INTERRUPTED)

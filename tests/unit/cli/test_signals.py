@@ -135,7 +135,7 @@ def test_a_hangup_that_the_caller_ignores_stays_ignored(left: Left) -> None:
 def test_leaving_ends_what_must_not_outlive_the_process() -> None:
     script = """
         import atexit
-        from reconciler.cli.signals import leave
+        from reconciler.cli.interrupts import leave
         atexit.register(print, "tidied", flush=True)
         leave("left at once")
         print("still here")
@@ -147,7 +147,7 @@ def test_leaving_ends_what_must_not_outlive_the_process() -> None:
 def test_an_exit_that_hangs_is_not_waited_for() -> None:
     script = """
         import atexit, threading
-        from reconciler.cli.signals import leave
+        from reconciler.cli.interrupts import leave
         atexit.register(threading.Event().wait)
         leave("left at once")
     """
