@@ -31,12 +31,12 @@ def _folder(module: str) -> Sequence[str]:
     return list(parent.submodule_search_locations or ()) if parent else []
 
 
-class Finder(importlib.abc.MetaPathFinder, importlib.abc.SourceLoader):
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds the module of one mutant, and nothing else."""
 
     def __init__(self, mutant: Mutant) -> None:
         self._mutant = mutant
-        self._source = source_of(mutant)
+        self._code = compile(source_of(mutant), f"<mutant {mutant.name} of {mutant.module}>", "exec")
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -45,11 +45,8 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.SourceLoader):
             return None
         return importlib.util.spec_from_loader(fullname, self)
 
-    def get_filename(self, fullname: str) -> str:
-        return f"<mutant {self._mutant.name} of {fullname}>"
-
-    def get_data(self, path: str) -> bytes:
-        return self._source.encode()
+    def exec_module(self, module: ModuleType) -> None:
+        exec(self._code, module.__dict__)
 
 
 def put_in(mutant: Mutant) -> None:

@@ -54,6 +54,25 @@ STORIES: dict[str, Scenario] = {
         (),
         (Turn((Part("v", "left", 2, 2),), rival=(Part("w", "left", 2, 0, "dies"),), rival_after_s=0.2),),
     ),
+    "the reply of a start is lost and the engine has ended before it is looked at again": Scenario(
+        1316,
+        cast_of(2),
+        (),
+        (),
+        (
+            Turn(
+                (Part("v", "only-n2", 3, 0), Part("x", "only-n1", 2, 2, "crashes")),
+                (Trouble("lose the reply", 3, changes_only=True),),
+            ),
+        ),
+    ),
+    "a node of a lane that is to go cannot be read": Scenario(
+        1394,
+        cast_of(3),
+        (Left(Part("z", "left", 2, 1), "running"),),
+        (),
+        (Turn((Part("y", "only-n1", 2, 0),), (Trouble("power off", 8, after=True, node="n1", lasts_s=0.5),)),),
+    ),
     "what a lane replaced ends before its memory is free": Scenario(
         3,
         cast_of(1),

@@ -212,7 +212,7 @@ class Monitor:
 
     def _started(self, happening: Happening, now: Round) -> Iterator[str]:
         now.started[happening.container_id] += 1
-        if now.started[happening.container_id] > 1:
+        if now.started[happening.container_id] > 1 and happening.node not in now.disturbed:
             yield "this run has started it before (5)"
         node = self._fleet.node(happening.node)
         mine = node.runtime.require(happening.container_id)
