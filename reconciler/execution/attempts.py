@@ -1,9 +1,10 @@
 """Tries a step on its node. After a lost connection the node is looked at and the step is tried again.
 
 The rule for a node that goes away between cut and confirm: forward steps are tried a few times, then the gang goes
-back. The way back waits for the node, for `RETURN_S`: the fleet is to serve again, and a reboot takes minutes. A node
-that was booted meanwhile makes forward steps stale (what ran there has ended); the way back goes on there, since all
-that it starts and stops is known by its id. A node that somebody else had the lease of meanwhile is not touched.
+back. The way back waits for the node, for `RETURN_S`: the fleet is to serve again, and a reboot takes minutes. Where
+nothing served before, nothing is waited for: what was booted there is the next apply's affair. A node that was booted
+meanwhile makes forward steps stale (what ran there has ended); the way back goes on there, since all that it starts and
+stops is known by its id. A node that somebody else had the lease of meanwhile is not touched.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from reconciler.core.machine import Status
-from reconciler.core.plan import Phase, Step
+from reconciler.core.plan import Phase, Plan, Step, is_return
 from reconciler.execution.fencing import FencedNode
 from reconciler.execution.leasing import LeaseKeeper
 from reconciler.execution.outcomes import Outcome, failed, stale
@@ -37,12 +38,13 @@ Say = Callable[[str], None]
 class Attempts:
     """How steps of one run are tried."""
 
+    plan: Plan
     fleet: Fleet
     leases: LeaseKeeper
 
     async def of(self, step: Step, handler: Handler, say: Say) -> Outcome:
         """Try until it worked, the node has said no, or there is no more patience. `say` is told what is waited for."""
-        pauses = _pauses(step)
+        pauses = _pauses(RETURN_S) if self._brings_back(step) else iter(PAUSES_S)
         while True:
             try:
                 return await self._once(step, handler)
@@ -61,6 +63,11 @@ class Attempts:
                 say(f"waits for {step.node} to answer: {error.message}")
             await asyncio.sleep(pause_s)
 
+    def _brings_back(self, step: Step) -> bool:
+        """Whether the step is on the way back of a group that served something before."""
+        ways = (way for way in self.plan.rollbacks if step in way.steps)
+        return any(is_return(item) for way in ways for item in way.steps)
+
     async def _once(self, step: Step, handler: Handler) -> Outcome:
         node = await self.fleet.connect(step.node or "", CONNECT_S)
         return await handler(step, FencedNode(node, partial(self._prove, step, node)))
@@ -74,12 +81,9 @@ class Attempts:
             self.leases.accept(node.name)
 
 
-def _pauses(step: Step) -> Iterator[float]:
-    if step.phase is not Phase.ROLLBACK:
-        yield from PAUSES_S
-        return
+def _pauses(patience_s: float) -> Iterator[float]:
     pause_s, waited_s = 1.0, 0.0
-    while waited_s < RETURN_S:
+    while waited_s < patience_s:
         yield pause_s
         waited_s += pause_s
         pause_s = min(pause_s * 2, LONGEST_PAUSE_S)

@@ -57,7 +57,7 @@ class Effects:
         if step.op is Op.VERIFY:
             outcome = await self._verify(step, say)
         else:
-            attempts = Attempts(self.fleet, self.leases)
+            attempts = Attempts(self.plan, self.fleet, self.leases)
             outcome = await attempts.of(step, self._handler(step, say), lambda text: say(Progress(0, None, text)))
         return replace(outcome, detail=hide(outcome.detail), logs=tuple(hide(line) for line in outcome.logs))
 

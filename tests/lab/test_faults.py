@@ -488,10 +488,11 @@ def test_a_boot_that_fails_leaves_nothing_unproved_and_keeps_what_was(serving_so
     script, health, phrases = BOOTS[name]
     serving_solo.custom("next", script, health={"boot": "4s", "interval": "200ms", **health})
     ran = serving_solo.fleet("apply", "--yes")
-    kept = "stopped to make room for it, and kept: single-3/solo (fleet-solo-r0-v1 on node3)"
-    assert_says(ran, 7, *phrases, f"single-3/next: its boot failed; {kept}", "undo the change")
+    back = "its boot failed and was rolled back; what ran before serves again: single-3/solo"
+    assert_says(ran, 6, *phrases, f"single-3/next: {back}", "to try the same again: `fleet apply --retry`")
     found = [line.split()[1:] for line in containers(serving_solo.lab)["node3"]]
-    assert sorted(found) == [["fleet-next-r0-v1.unproved", "exited"], ["fleet-solo-r0-v1", "exited"]]
+    assert sorted(found) == [["fleet-next-r0-v1.unproved", "exited"], ["fleet-solo-r0-v1", "running"]]
+    assert_says(serving_solo.fleet("apply", "--yes"), 3, "this version failed at ", "`fleet apply --retry`")
     serving_solo.place(SOLO)
     serving_solo.apply()
     assert {"node3": ["fleet-solo-r0-v1"]} == names(serving_solo.lab)
@@ -503,9 +504,11 @@ def test_garbage_is_not_let_live(serving_solo: Desk) -> None:
     path = "{paths.models}/garbage.gguf"
     serving_solo.edit("lanes.yaml", lambda content: content["models"]["bigram"].update(path=path))
     ran = serving_solo.fleet("apply", "--yes")
-    assert_says(ran, 7, f"{specfile.QUESTION!r} got ", "expected 'Paris'", "last 20 log lines", "undo the change")
-    assert names(serving_solo.lab) == {}
-    assert "degraded" in serving_solo.fleet("status").out
+    assert_says(
+        ran, 6, f"{specfile.QUESTION!r} got ", "expected 'Paris'", "last 20 log lines", "serves again: single-3/solo"
+    )
+    assert {"node3": ["fleet-solo-r0-v1"]} == names(serving_solo.lab)
+    assert "single-3/solo: healthy, out-of-sync" in serving_solo.fleet("status").out
 
 
 def test_a_worker_that_dies_in_the_boot_ends_it_for_the_gang(clean_lab: Lab, tmp_path: Path) -> None:
@@ -515,7 +518,7 @@ def test_a_worker_that_dies_in_the_boot_ends_it_for_the_gang(clean_lab: Lab, tmp
     made.edit_lane("pair", entrypoint=["sh", "-c", script])
     ran = made.fleet("apply", "--yes")
     assert_says(
-        ran, 7, "rank 1 on node2 exited 9", "| out of luck", "pair: its boot failed; nothing was stopped for it"
+        ran, 6, "rank 1 on node2 exited 9", "| out of luck", "pair: its boot failed and was rolled back; nothing served"
     )
     assert {"node3": ["fleet-solo-r0-v1"]} == names(clean_lab)
     assert "single-3/solo: healthy, in-sync, reachable" in made.fleet("status").out
@@ -539,7 +542,7 @@ def test_two_applies_at_once_make_one_set_of_containers(clean_lab: Lab, tmp_path
     clean_lab.preload("llamacpp", ["node1", "node2"])
     made = desk(clean_lab, tmp_path, PAIR)
     both = side_by_side([functools.partial(made.fleet, "apply", "--yes")] * 2)
-    assert {ran.rc for ran in both} <= {0, 3}, "\n".join(ran.said for ran in both)
+    assert {ran.rc for ran in both} <= {0, 3, 5}, "\n".join(ran.said for ran in both)
     made.apply()
     found = {name: len(there) for name, there in containers(clean_lab).items()}
     assert {"node1": 1, "node2": 1, "node3": 0, "node4": 0} == found
