@@ -15,6 +15,7 @@ from reconciler.core.desired import Desired, Gang
 from reconciler.core.explain import boot_reason
 from reconciler.core.observed import Observed, Placed
 from reconciler.core.plan import Deferred, Phase, Plan, PlanOptions, Refusal, Rollback, Step, sealed
+from reconciler.core.previous import nodes_of
 from reconciler.core.rollback import rollback_of
 from reconciler.core.staging import Staging
 from reconciler.core.steps import (
@@ -87,7 +88,9 @@ def _survey(desired: Desired, observed: Observed) -> Survey:
         else:
             candidates.append(replace(item, is_refused=bool(refused_here)))
     wanted = {gang.address for gang in gangs}
-    units += [_unwanted(desired, address, placed) for address, placed in groups.items() if address not in wanted]
+    units += [
+        _unwanted(desired, observed, address, placed) for address, placed in groups.items() if address not in wanted
+    ]
     units.sort(key=lambda unit: unit.address)
     return Survey(tuple(candidates), tuple(units), tuple(refused), tuple(unchanged))
 
@@ -117,11 +120,12 @@ def _past(candidate: Candidate) -> list[Unit]:
     return [Unit(candidate.address, running, view.litter, candidate.nodes)]
 
 
-def _unwanted(desired: Desired, address: str, placed: tuple[Placed, ...]) -> Unit:
+def _unwanted(desired: Desired, observed: Observed, address: str, placed: tuple[Placed, ...]) -> Unit:
     running = tuple(item for item in placed if item.container.is_running)
-    if address in desired.taken_down:
-        return Unit(address, running, placed, why="taken down by hand; the spec places it")
-    return Unit(address, running, placed)
+    unknown = {state.node for state in remarks.unknown(observed)}
+    unit = Unit(address, running, placed, hidden=nodes_of(running) & unknown)
+    down = "taken down by hand; the spec places it"
+    return replace(unit, why=down) if address in desired.taken_down else unit
 
 
 @dataclass(frozen=True)

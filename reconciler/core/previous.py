@@ -84,15 +84,24 @@ def generations(placed: Iterable[Placed]) -> tuple[Generation, ...]:
     return tuple(sorted(whole, key=lambda item: (item.revision, item.recipe), reverse=True))
 
 
-def _generation(placed: tuple[Placed, ...], recipe: str) -> Generation | None:
+def nodes_of(placed: Iterable[Placed]) -> frozenset[str]:
+    """The nodes that the labels of these containers name: also those on which a rank of theirs cannot be seen now."""
+    recipes = {item.container.owner.recipe for item in placed if item.container.owner}
+    return frozenset(node for recipe in recipes for node, _, _ in _ranks(recipe))
+
+
+def _ranks(recipe: str) -> tuple[tuple[str, int, str], ...]:
+    """Node, index and fingerprint of every rank; empty where a recipe is missing or makes no sense."""
     try:
         fields = json.loads(recipe)
-        wanted = [
-            (rank["node"], index, fingerprint)
-            for index, (rank, fingerprint) in enumerate(zip(fields["ranks"], fields["fingerprints"], strict=True))
-        ]
-    except (ValueError, KeyError, TypeError):
-        return None
+        pairs = zip(fields["ranks"], fields["fingerprints"], strict=True)
+        return tuple((str(rank["node"]), index, str(mark)) for index, (rank, mark) in enumerate(pairs))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ()
+
+
+def _generation(placed: tuple[Placed, ...], recipe: str) -> Generation | None:
+    wanted = _ranks(recipe)
     found = [_best(placed, node, index, fingerprint) for node, index, fingerprint in wanted]
     ranks = tuple(item for item in found if item is not None)
     return _whole(recipe, ranks, len(wanted))

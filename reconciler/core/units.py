@@ -48,7 +48,7 @@ class Unit:
     """Containers of one gang that are to go. `own_nodes`: where that gang is wanted, empty when it is not.
 
     `running` are to be stopped (they may boot again later); `removable` are to be removed in the end. `why`: why it
-    goes when nothing takes its place.
+    goes when nothing takes its place. `hidden`: nodes that cannot be read and where, by its labels, it has ranks too.
     """
 
     address: str
@@ -56,6 +56,7 @@ class Unit:
     removable: tuple[Placed, ...]
     own_nodes: frozenset[str] = frozenset()
     why: str = "no placement wants it"
+    hidden: frozenset[str] = frozenset()
 
     @property
     def lane(self) -> str:
@@ -74,8 +75,8 @@ class Unit:
 
     @property
     def away_nodes(self) -> tuple[str, ...]:
-        """The nodes on which its containers are only in the way."""
-        return tuple(node for node in self.nodes if node not in self.own_nodes)
+        """The nodes on which its containers are only in the way, those that cannot be seen too."""
+        return tuple(node for node in sorted({*self.nodes, *self.hidden}) if node not in self.own_nodes)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from reconciler.execution.attempts import told as told_error
 from reconciler.execution.fencing import FencedNode
 from reconciler.execution.gate import GangWatch, wait_until_proved
 from reconciler.execution.leasing import LeaseKeeper
+from reconciler.execution.moved import Moved
 from reconciler.execution.outcomes import APPLIED, NOOP, Outcome, failed, stale
 from reconciler.execution.secrets import Secrets
 from reconciler.nodes.errors import ErrorKind, NodeError
@@ -49,6 +50,8 @@ class Effects:
     run_id: str
     secrets: Secrets
     leases: LeaseKeeper
+    _started: dict[str, str] = field(default_factory=dict)
+    """By step: when its container had last been started, before this run first tried to."""
 
     async def carry_out(self, step: Step, on_progress: OnProgress) -> Outcome:
         """Do the step. Never raises for trouble of a node; cancellation goes through."""
@@ -89,7 +92,7 @@ class Effects:
         pin = gang.ranks[step.rank or 0].container.image
         if await node.images.present(pin) is not None:
             return NOOP
-        moved = _Moved(on_progress, self._relayed(step))
+        moved = Moved(on_progress, self._relayed(step))
         await node.images.stage(pin, self._platform(step), moved, Relay.of(gang, step.seed) if step.seed else None)
         return Outcome(Status.APPLIED, moved.told())
 
@@ -147,10 +150,10 @@ class Effects:
             return stale(f"{step.target} is gone from {node.name}")
         if not _is_planned(found, step, gang):
             return stale(f"{step.target} on {node.name} is not the container that was planned")
-        if found.state == "running":
-            return NOOP
+        if self._started.setdefault(step.id, found.started_at) != found.started_at:
+            return APPLIED  # by an earlier try whose reply was lost; where it has ended since, the gate tells how
         if found.state not in step.states:
-            return stale(f"{step.target} on {node.name} is {found.state}")
+            return NOOP if found.state == "running" else stale(f"{step.target} on {node.name} is {found.state}")
         others = intruders(self.plan, step, await node.observer.observe(), self.run_id)
         if others:
             return stale(told(node.name, others))
@@ -226,27 +229,6 @@ class Effects:
         if gang is None:
             raise KeyError(step.gang)
         return gang
-
-
-@dataclass
-class _Moved:
-    """Passes progress on, and remembers what moved and by which ways. `relayed`: how a relay is told of here."""
-
-    on_progress: OnProgress
-    relayed: str = ""
-    bytes: int = 0
-    ways: dict[str, None] = field(default_factory=dict)
-
-    def __call__(self, news: Progress) -> None:
-        self.bytes = max(self.bytes, news.done_bytes)
-        via = (self.relayed or news.via) if news.via else ""
-        if via and news.done_bytes:
-            self.ways[via] = None
-        self.on_progress(replace(news, doing=", ".join(word for word in (news.doing, via) if word)))
-
-    def told(self) -> str:
-        """ "1.2 GiB, from dgx1"; empty when no bytes were told."""
-        return ", ".join((size(self.bytes), *self.ways)) if self.bytes else ""
 
 
 def _say_hidden(on_progress: OnProgress, hide: Callable[[str], str], news: Progress) -> None:

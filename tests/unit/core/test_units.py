@@ -7,7 +7,7 @@ from reconciler.core.desired import Gang
 from reconciler.core.observed import Observed, Placed
 from reconciler.core.steps import new_names, next_revision
 from reconciler.core.units import Candidate, Ties, Unit, tie
-from tests.unit.core.build import container, desired, facts, foreign, gang, observed, unknown, world
+from tests.unit.core.build import container, desired, facts, foreign, gang, observed, plan, unknown, world
 
 A = gang("a", ("n1",))
 B = gang("b", ("n2",))
@@ -163,3 +163,18 @@ def test_the_next_revision(what: str, expected: int, of: Gang, seen: Observed) -
 def test_names_are_needed_only_for_ranks_without_a_fitting_container() -> None:
     view = candidate(PAIR, seen=observed(facts("n1", container(PAIR)), facts("n2"))).view
     assert [("n2", "fleet-p-r1-v7")] == list(new_names(view, 7))
+
+
+def test_a_lane_with_a_rank_on_a_node_that_cannot_be_read_stays_while_that_node_is_wanted() -> None:
+    """Half of it is seen: to stop that half would end the lane, for one that cannot boot."""
+    left = gang("z", ("n1", "n2"))
+    there = facts("n2", container(left, 1))
+    made = plan(desired(gang("y", ("n1",)), nodes=("n2",)), observed(unknown("n1"), there))
+    assert () == made.steps
+    assert {"c/y", "c/z"} == {item.gang for item in made.deferred}
+
+
+def test_a_lane_that_nobody_wants_goes_where_it_can_be_seen() -> None:
+    left = gang("z", ("n1", "n2"))
+    made = plan(desired(gang("b", ("n3",))), observed(unknown("n1"), facts("n2", container(left, 1)), facts("n3")))
+    assert "c/z/cut/n2/stop/fleet-z-r1-v1" in {step.id for step in made.steps}
