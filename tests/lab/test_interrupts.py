@@ -7,7 +7,7 @@ import functools
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from reconciler.nodes.sockets import PREFIX
 from . import Lab, network, procs
 from .fleet_cli import Desk, Ran, checked, desk, names, read_until
 from .node import Node
-from .shell import wait_until
+from .shell import run, wait_until
 from .test_nodes_images import slow_registry
 
 pytestmark = pytest.mark.lab
@@ -28,21 +28,21 @@ pytestmark = pytest.mark.lab
 PROMISED_S = 5.0
 PAIR, SOLO = ("pair", "pair-a"), ("solo", "single-3")
 ELSEWHERE = "registry.example"
-NEVER = "echo waiting; sleep 1000"
-DEAF = "trap '' TERM; echo deaf; while :; do sleep 1; done"
+NEVER = "trap '' TERM; echo waiting; while :; do sleep 1; done"
 
 
 @dataclass(frozen=True)
 class Scene:
     """A command at the moment of the signal. `moment`: the output that is waited for; `pause_s`: and so long after it.
 
-    `fault`: what breaks then, before the signal.
+    `until`: what has to hold after the moment, given the command's pid. `fault`: what breaks then, before the signal.
     """
 
     args: tuple[str, ...]
-    moment: str | None
+    moment: str | None = None
     pause_s: float = 1.0
     fault: Callable[[], object] = lambda: None
+    until: Callable[[int], bool] = lambda pid: True
 
 
 APPLY = ("apply", "--yes")
@@ -51,8 +51,8 @@ APPLY = ("apply", "--yes")
 def stopped(made: Desk, scene: Scene, number: int = signal.SIGINT) -> Ran:
     """Run up to the moment, send the signal; how the command ended, which has to be in time and without a trace."""
     with made.started(*scene.args) as process:
-        wait_until("the command to take signals", functools.partial(takes_signals, process.pid), seconds=60)
         read = read_until(process, scene.moment) if scene.moment else ""
+        wait_until(f"what {scene} is about", functools.partial(scene.until, process.pid), seconds=60)
         scene.fault()
         time.sleep(scene.pause_s)
         assert process.poll() is None, read + process.communicate()[0]
@@ -64,9 +64,11 @@ def stopped(made: Desk, scene: Scene, number: int = signal.SIGINT) -> Ran:
     return ran
 
 
-def takes_signals(pid: int) -> bool:
-    """Whether SIGTERM is handled: before that a command has begun nothing, and just dies of it."""
-    return bool(int(procs.status(pid, "SigCgt")[0], 16) >> signal.SIGTERM - 1 & 1)
+def talks_to(node: Node, pid: int) -> bool:
+    """Whether a command or a child of it has a connection to a node, or waits for one."""
+    ours = [pid, *(other for other in procs.all_pids() if procs.status(other, "PPid") == [str(pid)])]
+    connections = run(["ss", "-Htnp", "dst", node.address]).stdout
+    return any(f"pid={each}," in connections for each in ours)
 
 
 def signalled(process: "subprocess.Popen[str]", number: int, read: str) -> tuple[Ran, float]:
@@ -167,75 +169,89 @@ def fault(kind: str, node: Node) -> Iterator[Callable[[], None]]:
         yield break_it
 
 
-def custom(lab: Lab, folder: Path, lane: str, script: str, *placements: tuple[str, str], **keys: object) -> Desk:
-    """A desk with a lane of one rank on node3 whose engine is a script."""
+def slow(lab: Lab, folder: Path) -> Desk:
+    """A desk with a lane of one rank on node3 that never gets healthy, and does not end when it is asked to."""
     lab.preload("tiny", ["node3"])
-    made = desk(lab, folder, (lane, "single-3"), *placements)
-    health = {"boot": "5m", "interval": "200ms"}
-    made.custom(lane, script, **{"health": health, **keys})
+    made = desk(lab, folder, ("slow", "single-3"))
+    made.custom("slow", NEVER, health={"boot": "5m", "interval": "200ms"}, stop_grace="20s")
     return made
 
 
-# waits of an apply
+# a lane that is booted, followed and taken down
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_wait_for_health(quiet_lab: Lab, tmp_path: Path, number: int) -> None:
-    made = custom(quiet_lab, tmp_path, "slow", NEVER)
-    ran = stopped(made, Scene(APPLY, "... proving"), number)
-    assert "interrupted; was proving single-3/slow" in ran.out
-    assert "goes on from here" in ran.out
+def test_a_lane_that_never_gets_healthy(quiet_lab: Lab, tmp_path: Path) -> None:
+    """Its proof, its logs and its end take long. What the last one came to is found by looking."""
+    made = slow(quiet_lab, tmp_path)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        ran = stopped(made, Scene(APPLY, "... proving"), number)
+        assert "interrupted; was proving single-3/slow" in ran.out
+        assert "`fleet resume` goes on from here" in ran.out
+    stopped(made, Scene(("logs", "slow", "--follow"), "waiting"))
+    stopped(made, Scene(("down", "slow", "--yes"), "... stopping"))
+    quiet_lab.nodes["node3"].docker("kill", "fleet-slow-r0-v1.unproved", check=False)
+    assert "stopping fleet-slow-r0-v1.unproved on node3: settled by looking" in made.fleet("resume", "--yes").out
+    assert {} == names(quiet_lab)
+
+
+LOOKS: dict[str, list[tuple[str, int]]] = {
+    "sshd": [("plan", signal.SIGINT), ("apply --yes --deadline 30", signal.SIGTERM), ("logs slow", signal.SIGHUP)],
+    "dockerd": [
+        ("drift", signal.SIGTERM),
+        ("apply --yes --deadline 30", signal.SIGINT),
+        ("pin slow --from node3", signal.SIGINT),
+        ("images gc --yes", signal.SIGTERM),
+    ],
+    "link": [("status", signal.SIGHUP), ("resume --yes", signal.SIGINT), ("images ls", signal.SIGTERM)],
+}
+"""What waits for a node that hangs in this way, and by which signal it is ended."""
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_node_that_hangs(quiet_lab: Lab, tmp_path: Path, kind: str) -> None:
+    """As its lane is proved, as its logs are followed, and before a command has looked at it."""
+    made, node = slow(quiet_lab, tmp_path), quiet_lab.nodes["node3"]
+    with fault(kind, node) as break_it:
+        stopped(made, Scene(APPLY, "... proving", 2.0, break_it))
+    with fault(kind, node) as break_it:
+        assert "" == stopped(made, Scene(("logs", "slow", "--follow"), "waiting", 1.0, break_it)).err
+        for line, number in LOOKS[kind]:
+            ran = stopped(made, Scene(tuple(line.split()), until=functools.partial(talks_to, node)), number)
+            assert "fleet: interrupted\n" == ran.err, line
+
+
+# waits and effects of an apply
 
 
 def test_a_wait_for_memory(quiet_lab: Lab, tmp_path: Path) -> None:
     total_kib = int(Path("/proc/meminfo").read_text().split()[1])
-    made = custom(quiet_lab, tmp_path, "large", NEVER, memory=f"{total_kib // 1024 - 200}MiB")
-    assert "goes on from here" in stopped(made, Scene(APPLY, "... waiting for")).out
+    made = slow(quiet_lab, tmp_path)
+    made.edit_lane("slow", memory=f"{total_kib // 1024 - 200}MiB")
+    ran = stopped(made, Scene(APPLY, "... waiting for free memory"))
+    assert "interrupted; was waiting for free memory" in ran.out
 
 
-def test_a_stop_with_a_long_grace(quiet_lab: Lab, tmp_path: Path) -> None:
-    made = custom(quiet_lab, tmp_path, "deaf", DEAF, stop_grace="20s")
-    stopped(made, Scene(APPLY, "... proving", 0.2))
-    stopped(made, Scene(("down", "deaf", "--yes"), "... stopping"))
-    assert "settled by looking" in made.fleet("resume", "--yes").out
-
-
-@pytest.mark.parametrize("kind", FAULTS)
-def test_a_node_that_hangs_while_its_gang_is_proved(quiet_lab: Lab, tmp_path: Path, kind: str) -> None:
-    made = custom(quiet_lab, tmp_path, "slow", NEVER)
-    with fault(kind, quiet_lab.nodes["node3"]) as break_it:
-        stopped(made, Scene(APPLY, "... proving", 2.0, break_it))
-
-
-@pytest.mark.parametrize("kind", FAULTS)
+@pytest.mark.parametrize("kind", ["dockerd", "link"])
 def test_a_node_that_hangs_in_a_short_effect(quiet_lab: Lab, tmp_path: Path, kind: str) -> None:
     """Creating a container takes no time, unless its node hangs: the intent stays open, and is settled later."""
     quiet_lab.preload("llamacpp", ["node1", "node2"])
     made = desk(quiet_lab, tmp_path, PAIR)
     with fault(kind, quiet_lab.nodes["node1"]) as break_it:
-        stopped(made, Scene(APPLY, " steps", 2.0, break_it))
+        ran = stopped(made, Scene(APPLY, " steps", 2.0, break_it))
+    assert "interrupted; was " in ran.out
 
 
-@pytest.mark.parametrize("kind", FAULTS)
-def test_the_look_at_all_nodes_before_the_plan(quiet_lab: Lab, tmp_path: Path, kind: str) -> None:
-    made = desk(quiet_lab, tmp_path, PAIR)
-    with fault(kind, quiet_lab.nodes["node2"]) as break_it:
-        break_it()
-        stopped(made, Scene((*APPLY, "--deadline", "30"), None, 2.5))
-
-
-@pytest.mark.parametrize("kind", FAULTS)
-def test_the_last_look_at_all_nodes(quiet_lab: Lab, tmp_path: Path, kind: str) -> None:
+def test_the_last_look_at_all_nodes(quiet_lab: Lab, tmp_path: Path) -> None:
     """Another node than those of the plan does not answer when all is done."""
     quiet_lab.preload("llamacpp", ["node3"])
     made = desk(quiet_lab, tmp_path, SOLO)
-    with fault(kind, quiet_lab.nodes["node4"]) as break_it, made.started(*APPLY) as process:
+    with fault("link", quiet_lab.nodes["node4"]) as break_it, made.started(*APPLY) as process:
         read = read_until(process, "... proving")
         break_it()
         read += read_until(process, "ok  confirming")
         time.sleep(1.0)
         ran, seconds = signalled(process, signal.SIGINT, read)
-    assert 130 == ran.rc, ran.said
+    assert (130, True) == (ran.rc, "interrupted before it was looked at once more" in ran.out), ran.said
     assert seconds < PROMISED_S, ran.said
     assert_readable(made)
     assert ["fleet-solo-r0-v1"] == names(quiet_lab)["node3"]
@@ -257,85 +273,57 @@ def elsewhere(lab: Lab, folder: Path, *placements: tuple[str, str]) -> Iterator[
 
 
 @pytest.mark.parametrize(
-    "placements", [(("solo", "single-3"),), (("pair", "pair-a"),)], ids=["from the controller", "by a relay"]
+    ("placement", "args"),
+    [(SOLO, APPLY), (PAIR, ("images", "sync", "--yes"))],
+    ids=["from the controller", "by a relay"],
 )
-@pytest.mark.parametrize("args", [APPLY, ("images", "sync", "--yes")], ids=["apply", "sync"])
 def test_a_pull(
-    bare_lab: Lab, quiet_lab: Lab, tmp_path: Path, placements: Sequence[tuple[str, str]], args: tuple[str, ...]
+    bare_lab: Lab, quiet_lab: Lab, tmp_path: Path, placement: tuple[str, str], args: tuple[str, ...]
 ) -> None:
-    with elsewhere(bare_lab, tmp_path, *placements) as made:
-        ran = stopped(made, Scene(args, "... pulling", 4.0))
+    with elsewhere(bare_lab, tmp_path, placement) as made:
+        ran = stopped(made, Scene(args, "... pulling", 3.0))
     assert "interrupted; was pulling" in ran.out
 
 
-@pytest.mark.parametrize("kind", FAULTS)
+@pytest.mark.parametrize("kind", ["dockerd", "link"])
 def test_a_pull_by_a_relay_that_hangs(bare_lab: Lab, quiet_lab: Lab, tmp_path: Path, kind: str) -> None:
     with ExitStack() as faults, elsewhere(bare_lab, tmp_path, PAIR) as made:
         both = [faults.enter_context(fault(kind, bare_lab.nodes[name])) for name in ("node1", "node2")]
-        stopped(made, Scene(APPLY, "... pulling", 4.0, lambda: [break_it() for break_it in both]))
+        hang = Scene(APPLY, "... pulling", 3.0, lambda: [break_it() for break_it in both])
+        assert "interrupted; was pulling" in stopped(made, hang).out
 
 
 def test_a_copy_of_another_nodes_archive(bare_lab: Lab, quiet_lab: Lab, tmp_path: Path) -> None:
-    """The registry is gone; node3 has it, and hangs as it hands it out."""
-    bare_lab.preload("llamacpp", ["node3"])
-    made = desk(bare_lab, tmp_path, ("solo", "single-1"))
+    """The registry is gone, node2 hands out its archive, and the node that loads it hangs."""
+    bare_lab.preload("llamacpp", ["node2"])
+    made, node = desk(bare_lab, tmp_path, ("solo", "single-1")), bare_lab.nodes["node1"]
     made.edit(
         "inventory.yaml",
         lambda spec: spec["clusters"].update({"single-1": {**spec["clusters"]["single-3"], "nodes": ["node1"]}}),
     )
     bare_lab.registry.stop()
-    with fault("dockerd", bare_lab.nodes["node1"]) as break_it:
-        stopped(made, Scene(APPLY, "  ... ", 3.0, break_it))
+    with fault("dockerd", node) as break_it:
+
+        def break_it_in_the_middle() -> None:
+            break_it()
+            assert loads(node)
+
+        ran = stopped(made, Scene(APPLY, "... pulling", 1.0, break_it_in_the_middle, lambda pid: loads(node)))
+        assert "interrupted; was pulling" in ran.out
 
 
-# commands that only look, and those that follow
+def loads(node: Node) -> bool:
+    """Whether bytes of an archive have come to a node's `docker load`, and not all of them."""
+    inside = procs.named(procs.inside(network.namespace_path(node.config.namespace)), "docker")
+    return any(read_bytes(pid) > 2**20 for pid in inside if " load" in command_line(pid))
 
 
-@pytest.mark.parametrize(
-    ("line", "kind", "number"),
-    [
-        ("plan", "sshd", signal.SIGINT),
-        ("plan", "dockerd", signal.SIGTERM),
-        ("plan", "link", signal.SIGHUP),
-        ("status", "link", signal.SIGHUP),
-        ("drift", "dockerd", signal.SIGTERM),
-        ("images ls", "sshd", signal.SIGINT),
-        ("images gc --yes", "link", signal.SIGINT),
-        ("logs solo", "sshd", signal.SIGHUP),
-        ("resume --yes", "link", signal.SIGINT),
-    ],
-)
-def test_a_command_that_waits_for_a_node(quiet_lab: Lab, tmp_path: Path, line: str, kind: str, number: int) -> None:
-    made = desk(quiet_lab, tmp_path, SOLO)
-    if "resume" in line:
-        leave_a_run_open(made)
-    with fault(kind, quiet_lab.nodes["node3"]) as break_it:
-        break_it()
-        assert "fleet: interrupted\n" == stopped(made, Scene(tuple(line.split()), None, 2.5), number).err
-
-
-def leave_a_run_open(made: Desk) -> None:
-    """A journal with an intent on node3 and no outcome, as a killed controller leaves it."""
-    store = state.open_store(made.folder / ".fleet")
-    store.begin_run(state.Run("1a2b", "apply", "lab", "spec", "plan", None, "ops", "laptop", time.time()))
-    store.intent("1a2b", "step", "single-3/solo", "node3", "create", "fleet-solo-r0-v1", "1a2b/step", time.time())
-    store.close()
-
-
-def test_pinning_from_a_node_that_hangs(quiet_lab: Lab, tmp_path: Path) -> None:
-    made = desk(quiet_lab, tmp_path, SOLO)
-    with fault("dockerd", quiet_lab.nodes["node3"]) as break_it:
-        break_it()
-        stopped(made, Scene(("pin", "solo", "--from", "node3"), None, 2.5))
-
-
-@pytest.mark.parametrize("kind", [None, *FAULTS])
-def test_logs_that_are_followed(quiet_lab: Lab, tmp_path: Path, kind: str | None) -> None:
-    made = custom(quiet_lab, tmp_path, "slow", NEVER)
-    stopped(made, Scene(APPLY, "... proving", 0.2))
-    with ExitStack() as faults:
-        break_it = faults.enter_context(fault(kind, quiet_lab.nodes["node3"])) if kind else lambda: None
-        stopped(made, Scene(("logs", "slow", "--follow"), "waiting", 1.0, break_it))
+def read_bytes(pid: int) -> int:
+    """All that a process has read so far."""
+    try:
+        return int(Path(f"/proc/{pid}/io").read_text().split()[1])
+    except OSError:  # gone in the meantime
+        return 0
 
 
 # more than one signal
@@ -348,7 +336,7 @@ def test_a_second_signal_ends_it_at_once_and_takes_its_children_along(
         both = [faults.enter_context(fault("sshd", bare_lab.nodes[name])) for name in ("node1", "node2")]
         with made.started(*APPLY) as process:
             read = read_until(process, "... pulling")
-            time.sleep(4)
+            time.sleep(3)
             for break_it in both:
                 break_it()
             process.send_signal(signal.SIGINT)
