@@ -49,6 +49,9 @@ Wait = Annotated[
         "--wait", min=0.0, metavar="SECONDS", help="How long to wait for nodes that somebody else changes now."
     ),
 ]
+DEFAULT_WAIT_S = 20.0
+"""A lease of somebody who died lapses within it (`nodes/lease_program.py`): running again after a kill just works."""
+
 Retry = Annotated[bool, typer.Option("--retry", help="Try versions again that failed before.")]
 
 
@@ -81,7 +84,7 @@ def apply(
     node: Nodes = None,
     retry: Retry = False,
     only_valid: OnlyValid = False,
-    wait: Wait = 0.0,
+    wait: Wait = DEFAULT_WAIT_S,
     deadline: Deadline = DEFAULT_DEADLINE_S,
 ) -> None:
     """Observe, plan or read the saved plan, ask, carry out."""
@@ -171,7 +174,7 @@ async def carry_out(
     saved_id: str | None = None,
     retry: bool = False,
     stale: "tuple[Stale, ...]" = (),
-    wait_s: float | None = 0.0,
+    wait_s: float | None = DEFAULT_WAIT_S,
     on_applied: "Callable[[Applied], None]" = lambda applied: None,
 ) -> int:
     """Show the plan, ask unless told not to, apply what of it is not withheld; the exit code.

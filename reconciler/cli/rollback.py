@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reconciler.cli.apply import Wait, Yes, carry_out
+from reconciler.cli.apply import DEFAULT_WAIT_S, Wait, Yes, carry_out
 from reconciler.cli.wiring import (
     DEFAULT_DEADLINE_S,
     DEFAULT_SPEC,
@@ -51,7 +51,7 @@ def rollback(
     file: SpecFile = DEFAULT_SPEC,
     yes: Yes = False,
     as_json: AsJson = False,
-    wait: Wait = 0.0,
+    wait: Wait = DEFAULT_WAIT_S,
     deadline: Deadline = DEFAULT_DEADLINE_S,
 ) -> None:
     """Find the version, plan with it, ask, carry out, put the other one aside."""
