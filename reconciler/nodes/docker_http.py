@@ -7,6 +7,7 @@ broken connection for the end of a log, and has no way to end a pull. Here, canc
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 
 import asyncssh
 import h11
@@ -54,8 +55,13 @@ async def exchange(
 
 def request(link: h11.Connection, method: str, target: str, *headers: tuple[str, str]) -> bytes:
     """The bytes of a request without a body."""
-    head = h11.Request(method=method, target=target, headers=[("Host", "docker"), *headers])
-    return (link.send(head) or b"") + (link.send(h11.EndOfMessage()) or b"")
+    return (link.send(_head(method, target, headers)) or b"") + (link.send(h11.EndOfMessage()) or b"")
+
+
+@lru_cache(maxsize=64)
+def _head(method: str, target: str, headers: tuple[tuple[str, str], ...]) -> h11.Request:
+    """Kept, because a look at each of many nodes asks the same, and h11 checks each letter."""
+    return h11.Request(method=method, target=target, headers=[("Host", "docker"), *headers])
 
 
 async def _body(link: h11.Connection, reader: asyncssh.SSHReader[bytes]) -> AsyncIterator[bytes]:

@@ -5,7 +5,6 @@ import contextlib
 import os
 import shlex
 import socket
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address
@@ -15,7 +14,10 @@ import asyncssh
 
 from reconciler.core.observed import Unknown, UnknownKind
 from reconciler.nodes import host_keys
+from reconciler.nodes.client_keys import key_pairs
 from reconciler.nodes.errors import ErrorKind, NodeError, NodeUnknownError
+from reconciler.nodes.gathering import GatheringConnector
+from reconciler.nodes.script_session import output_of
 from reconciler.nodes.targets import SshTarget, expanded, local_user, silence_hint, silent
 from reconciler.threads import in_thread
 
@@ -71,10 +73,9 @@ class SshSession:
     async def run_script(self, script: str, deadline_s: float, *arguments: str) -> str:
         """Output of a POSIX sh script, given on stdin so that any login shell will do. The exit status is ignored."""
         command = shlex.join(["exec", "sh", "-s", "--", *arguments])
-        run = partial(self.connection.run, command, input=script, env=EXEC_ENV, errors="replace")
         try:
             async with asyncio.timeout(deadline_s):
-                result = await run()
+                output = await output_of(self.connection, command, script.encode(), EXEC_ENV)
         except TimeoutError:
             message = f"a command on {host_keys.place(self.target)} did not end within {deadline_s:g} s"
             raise NodeError(ErrorKind.TIMEOUT, message, "is a start-up file of the login shell slow?") from None
@@ -82,7 +83,7 @@ class SshSession:
             if await self.is_ending():
                 raise self.lost("running a command") from error
             raise NodeError(ErrorKind.REFUSED, f"sshd refused to run a command: {error}") from error
-        return str(result.stdout or "")
+        return output.decode(errors="replace")
 
     async def close(self) -> None:
         """End the connection; a silent peer is not waited for."""
@@ -172,7 +173,7 @@ class _Client(asyncssh.SSHClient):
 async def _open(target: SshTarget, address: str, jump: SshSession | None, silence_s: float) -> SshSession:
     keys = host_keys.load(target)
     options = _options(target, keys) | {"keepalive_interval": silence_s / KEEPALIVE_COUNT}
-    tunnel = jump.connection if jump else ()
+    tunnel = jump.connection if jump else GatheringConnector()
     try:
         connection = await asyncssh.connect(address, target.port, tunnel=tunnel, **options)
     except asyncssh.HostKeyNotVerifiable as error:
@@ -211,10 +212,9 @@ def _options(target: SshTarget, keys: host_keys.HostKeys) -> dict[str, Any]:
     }
 
 
-def _key_pairs(target: SshTarget) -> Sequence[asyncssh.SSHKeyPair]:
-    """The keys of the files; one with a passphrase is left to the agent."""
+def _key_pairs(target: SshTarget) -> list[asyncssh.SSHKeyPair]:
     try:
-        return asyncssh.load_keypairs(identities(target), ignore_encrypted=True)
+        return key_pairs(identities(target))
     except (OSError, asyncssh.KeyImportError) as error:
         reason = f"the key {target.identity_file} cannot be used: {_plainly(error)}"
         raise NodeUnknownError(Unknown(target.name, UnknownKind.AUTH, reason, "check ssh.identity_file")) from error
@@ -227,8 +227,9 @@ def _plainly(error: Exception) -> str:
 
 def _name_local_user() -> None:
     """Asyncssh insists on a local user name, also where it is not used; a bare container has none."""
-    with contextlib.suppress(KeyError):
-        os.environ.setdefault("LOGNAME", local_user())
+    if "LOGNAME" not in os.environ:
+        with contextlib.suppress(KeyError):
+            os.environ["LOGNAME"] = local_user()
 
 
 def identities(target: SshTarget) -> list[str]:

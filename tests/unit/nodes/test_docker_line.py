@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import asyncssh
 import pytest
 
 from reconciler.nodes.docker_engine import DockerEngine
@@ -51,10 +52,35 @@ class PlayedDocker:
             writer.close()
 
 
+class Channel(asyncio.Protocol):
+    """What asyncssh calls a channel, on a Unix socket of this machine."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._session.connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._session.data_received(data, None)
+
+    def eof_received(self) -> bool:
+        return bool(self._session.eof_received())
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._session.connection_lost(exc)
+
+
+async def create_unix_connection(session_factory: Callable[[], Any], path: str) -> None:
+    await asyncio.get_running_loop().create_unix_connection(lambda: Channel(session_factory()), path)
+
+
 @asynccontextmanager
 async def line_to(docker: PlayedDocker, folder: Path) -> AsyncIterator[DockerLine]:
     socket = str(folder / "docker.sock")
-    connection = SimpleNamespace(open_unix_connection=asyncio.open_unix_connection)
+    connection = SimpleNamespace(
+        create_unix_connection=create_unix_connection, open_unix_connection=asyncio.open_unix_connection
+    )
     target = SimpleNamespace(docker_socket=socket, host="dgx1", name="dgx1")
     session = cast("Any", SimpleNamespace(connection=connection, target=target))
     async with await asyncio.start_unix_server(docker.serve, socket), DockerLine(DockerEngine(session)) as line:
@@ -110,6 +136,46 @@ async def test_after_a_late_answer_no_other_reading_takes_it_for_its_own(tmp_pat
     assert isinstance(late, NodeError)
     assert ErrorKind.TIMEOUT is late.kind
     assert "/b" == found
+
+
+async def test_an_answer_in_pieces_is_put_together_and_many_in_one_piece_are_told_apart(tmp_path: Path) -> None:
+    docker = PlayedDocker()
+    docker.answers["/info"] = lambda path: ok(path)[:40]  # the rest comes with the next answer, in one piece
+    docker.answers["/a"] = lambda path: ok("/info")[40:] + ok(path) + ok("/b")
+    docker.answers["/b"] = lambda path: b""
+    async with line_to(docker, tmp_path) as line:
+        assert ["/info", "/a", "/b"] == await asyncio.gather(*map(line.get, ["/info", "/a", "/b"]))
+    assert [["/info", "/a", "/b"]] == docker.asked
+
+
+async def test_an_answer_nobody_asked_for_makes_the_channel_useless(tmp_path: Path) -> None:
+    docker = PlayedDocker()
+    docker.answers["/info"] = lambda path: ok(path) + ok("/evil")
+    async with line_to(docker, tmp_path) as line:
+        assert "/info" == await line.get("/info")
+        assert "/b" == await line.get("/b")
+    assert ["/b"] == docker.asked[1]
+
+
+async def test_a_reading_that_is_given_up_does_not_hold_up_the_next(tmp_path: Path) -> None:
+    docker = PlayedDocker()
+    docker.slow.add("/slow")
+    async with line_to(docker, tmp_path) as line:
+        given_up = asyncio.ensure_future(line.get("/slow"))
+        behind = asyncio.ensure_future(line.get("/b"))
+        await asyncio.sleep(0.1)
+        given_up.cancel()
+        assert "/b" == await behind
+
+
+async def test_a_channel_that_cannot_be_opened_leaves_the_reason_to_the_engine(tmp_path: Path) -> None:
+    async with line_to(PlayedDocker(), tmp_path) as line:
+        line._engine.session.connection.create_unix_connection = _refused  # type: ignore[method-assign, assignment]
+        assert ["/a", "/b"] == await asyncio.gather(*map(line.get, ["/a", "/b"]))
+
+
+async def _refused(session_factory: object, path: str) -> None:
+    raise asyncssh.ChannelOpenError(asyncssh.OPEN_CONNECT_FAILED, "refused")
 
 
 async def test_a_pulls_news_come_as_they_are_at_hand_and_a_broken_end_is_told_behind_them(tmp_path: Path) -> None:
