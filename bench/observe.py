@@ -14,7 +14,7 @@ from bench.measure import Measured
 
 NAMES = ("observe_200_nodes_cpu_vs_bare_ssh", "controller_rss_200_nodes_mb")
 NODES = 200
-ROUNDS = 5
+ROUNDS = 8
 
 
 def measure() -> list[Measured]:

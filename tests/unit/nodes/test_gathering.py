@@ -1,11 +1,18 @@
 """Connections whose small writes leave together."""
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
+import asyncssh
 import pytest
 
-from reconciler.nodes.gathering import AT_ONCE_BYTES, GatheringConnector, GatheringTransport
+from reconciler.nodes.gathering import (
+    AT_ONCE_BYTES,
+    MSG_IGNORE,
+    GatheringConnector,
+    GatheringTransport,
+    without_empty_packets,
+)
 
 
 class Below(asyncio.Transport):
@@ -96,3 +103,49 @@ async def test_nobody_there_is_an_os_error() -> None:
         address = server.sockets[0].getsockname()
     with pytest.raises(ConnectionRefusedError):
         await GatheringConnector().create_connection(Protocol, *address)
+
+
+class Connection:
+    """Sends as asyncssh does: an empty packet before each that is encrypted."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[int, tuple[bytes, ...], object]] = []
+
+    def send_packet(self, pkttype: int, *args: bytes, handler: object = None) -> None:
+        if pkttype != MSG_IGNORE:
+            self.send_packet(MSG_IGNORE, b"")
+        self.sent.append((pkttype, args, handler))
+
+
+def test_empty_packets_are_left_out_and_no_others() -> None:
+    connection = Connection()
+    without_empty_packets(cast("asyncssh.SSHClientConnection", connection))
+    connection.send_packet(94, b"words", b"more", handler="channel")
+    connection.send_packet(97)
+    assert [(94, (b"words", b"more"), "channel"), (97, (), None)] == connection.sent
+
+
+async def test_asyncssh_sends_its_empty_packets_where_they_are_left_out() -> None:
+    """Else leaving them out would do nothing any more."""
+    kinds: list[int] = []
+
+    class Client(asyncssh.SSHClient):
+        def connection_made(self, conn: asyncssh.SSHClientConnection) -> None:
+            send = conn.send_packet
+
+            def noted(kind: int, *words: bytes, **options: Any) -> None:
+                kinds.append(kind)
+                send(kind, *words, **options)
+
+            conn.send_packet = noted  # type: ignore[assignment,method-assign]
+
+    class Open(asyncssh.SSHServer):
+        def begin_auth(self, username: str) -> bool:
+            return False
+
+    key = asyncssh.generate_private_key("ssh-ed25519")
+    options: dict[str, Any] = {"username": "ops", "known_hosts": None, "config": None, "client_keys": None}
+    async with await asyncssh.listen("127.0.0.1", 0, server_factory=Open, server_host_keys=[key]) as server:
+        connecting = asyncssh.connect("127.0.0.1", server.get_port(), client_factory=Client, agent_path=None, **options)
+        async with connecting:
+            assert MSG_IGNORE in kinds
