@@ -23,16 +23,15 @@ def _ids(steps: Iterable[Step]) -> tuple[str, ...]:
 
 
 def next_revision(view: GangView, taken: Container[tuple[str, str]] = ()) -> int:
-    """The revision of containers that have to be created: that of the fitting ones while its names are free.
+    """The revision of containers that have to be created: that of the fitting ones while it is the newest of the gang.
 
-    `taken`: names (node, name) that others of the same plan are going to have.
+    A lower number than one that is there would make them look like history. `taken`: names (node, name) that others of the same plan are going to have.
     """
     found = [item.container for item in view.spare] + [rank.fit for rank in view.ranks if rank.fit]
     numbers = [item.owner.revision for item in found if item.owner]
     fitting = [rank.fit.owner.revision for rank in view.ranks if rank.fit and rank.fit.owner]
-    revision = max(fitting) if fitting else max(numbers, default=0) + 1
-    if fitting and not _names_free(view, revision, taken):
-        revision = max(numbers) + 1
+    newest = max(numbers, default=0)
+    revision = newest if newest in fitting else newest + 1
     while not _names_free(view, revision, taken):
         revision += 1
     return revision

@@ -452,3 +452,15 @@ def test_the_same_content_from_another_registry_is_no_step_and_a_new_digest_is_a
 def test_a_lane_that_is_taken_down_by_hand_says_so() -> None:
     made = plan(desired(PAIR).without(frozenset({"pair"})), world(PAIR), allow_empty=True)
     assert [("c/pair", "taken down by hand; the spec places it")] == told(made)
+
+
+def test_a_new_container_never_gets_a_lower_revision_than_one_that_served() -> None:
+    """A rank that does not change keeps its number for ever; the others count on."""
+    wanted = gang("a", ("n1", "n2"))
+    old = gang("a", ("n1", "n2"), "old")
+    there = observed(
+        facts("n1", container(old, 0, revision=3)),
+        facts("n2", container(wanted, 1, revision=1)),
+    )
+    made = plan(desired(wanted), there)
+    assert {"fleet-a-r0-v4.unproved"} == {step.target for step in made.steps if step.op is Op.CREATE}
