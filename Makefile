@@ -28,7 +28,7 @@ demo-simulated: $(STAMP) ## The same story on simulated nodes
 
 .PHONY: test
 test: $(STAMP) ## Run all tests: unit, property, lifecycle, contract and lab
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python scripts/run_tests.py
 
 .PHONY: test-fast
 test-fast: $(STAMP) ## Run the tests that need no lab
