@@ -218,7 +218,7 @@ class SourceImage:
     """What the sources say of a pinned image. `bytes_by_platform`: compressed sizes.
 
     `image`: its content down to the layers, where it is known. `origin`: where its bytes would come from, for people
-    ("vault", "https://ghcr.io", "node dgx1").
+    ("the vault", "https://ghcr.io", "node dgx1").
     """
 
     digest: str
