@@ -11,6 +11,9 @@ boot() { # FOLDER NAME RUNTIME
     umount /run/netns 2>/dev/null || :
     mount -t tmpfs -o mode=755 tmpfs /run
     mkdir -p /run/sshd /run/lock /run/node /run/programs /var/lib/docker
+    # All nodes share this machine's kernel; each boot of each has an id of its own all the same.
+    cat /proc/sys/kernel/random/uuid >/run/boot_id
+    mount --bind /run/boot_id /proc/sys/kernel/random/boot_id
     # Everything is taken from here, since the node's own /tmp or /root may come to lie over the folders it came from.
     mount --bind "$1" /run/node
     cp "$0" /run/node.sh
