@@ -116,9 +116,10 @@ MUTANTS = (
     Mutant(
         "no-journal",
         "reconciler.execution.runner",
-        "        machine = Machine(self.plan)\n",
-        "        machine = Machine(self.plan)\n"
-        "        self.store = type('Deaf', (), {'intent': lambda *told: 0, 'outcome': lambda *told: None})()\n",
+        "        self._journal = Journal(self.store, self.run_id)\n",
+        "        self.store = type('Deaf', (), {'outcome': lambda *told: None})()\n"
+        "        self.store.intents = lambda run_id, intents: (0,) * len(intents)\n"
+        "        self._journal = Journal(self.store, self.run_id)\n",
         "effects are carried out without an intent in the journal",
     ),
     Mutant(

@@ -12,7 +12,7 @@ from reconciler.testing import ControllerKilled, SimulatedFleet, run_simulated
 from reconciler.testing.fleet import FIRST
 from reconciler.testing.simulation import Monitor, Part, Trouble, cast_of, desired_of
 from reconciler.testing.simulation.cast import FLEET, IMAGES
-from reconciler.testing.simulation.troubles import carry_out, heal
+from reconciler.testing.simulation.troubles import calm, carry_out, heal
 from tests.simulate.controller import FleetController
 
 CAST = cast_of(3)
@@ -92,7 +92,7 @@ class Fleets(RuleBasedStateMachine):
         heal(self.nodes)
         self.controller.forgive()
         self.spec = tuple(Part(part.lane, part.cluster, part.version, part.image) for part in self.spec)
-        run_simulated(asyncio.sleep(120))
+        run_simulated(calm(self.nodes, 120.0))
         assert Exit.OK == self._apply()
         assert run_simulated(self.controller.plan(self.nodes, desired_of(CAST, self.spec))).is_settled
 

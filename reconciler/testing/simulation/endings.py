@@ -46,6 +46,13 @@ def faults(fleet: SimulatedFleet, monitor: Monitor, turn: Turn, ending: Ending, 
     return tuple(found)
 
 
+def reply_faults(turn: Turn, ending: Ending) -> tuple[str, ...]:
+    """What is wrong when nothing but the reply of one change was lost: the node is looked at, and the apply goes on."""
+    if ending.exit == Exit.OK or not all(part.mood in SERVING for part in turn.wants):
+        return ()
+    return (f"one reply of a change was lost, nothing else, and it ended with {ending.exit}: {ending.summary} (5)",)
+
+
 def _halves(fleet: SimulatedFleet, now: Round, ending: Ending) -> Iterator[str]:
     """Invariant 4: where nobody meddled, a gang is as wanted, or what ran before it runs as before."""
     if now.plan is None or ending.exit in {Exit.NEEDS_A_PERSON, Exit.INTERRUPTED, Exit.ERROR}:

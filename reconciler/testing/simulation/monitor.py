@@ -35,7 +35,9 @@ class Round:
     ran: dict[str, set[str]] = field(default_factory=dict)
     started: Counter[str] = field(default_factory=Counter)
     disturbed: set[str] = field(default_factory=set)
-    changes: int = 0
+    boots: dict[str, str] = field(default_factory=dict)
+    made: set[str] = field(default_factory=set)
+    changed: set[str] = field(default_factory=set)
 
 
 class Monitor:
@@ -105,8 +107,10 @@ class Monitor:
             return
         if call.operation in {"observe", "inspect"}:
             now.seen_s[call.node] = call.at_s
+        if call.operation == "lease" and call.node not in now.changed:
+            now.boots[call.node] = self._fleet.node(call.node).boot_id
         if call.mutating:
-            now.changes += 1
+            now.changed.add(call.node)
             for why in self._faults_of(call, now):
                 self.violations.append(f"{call.at_s:.2f} s: {call.operation} {call.ref[:60]} on {call.node}: {why}")
 
@@ -162,13 +166,18 @@ class Monitor:
     def _too_early(self, call: Call, now: Round, found: SimContainer, owner: Owner) -> Iterator[str]:
         """Steps that come before what has to be true for them."""
         withheld = {item.gang for item in now.plan.withheld} if now.plan else set()
+        is_new = call.operation == "start" and found.id in now.made
+        node = self._fleet.node(call.node)
+        if is_new and now.boots.get(call.node, node.boot_id) != node.boot_id:
+            yield "the node was booted since its lease was taken: what is known of it counts no more (5)"
         if call.operation == "start" and owner.gang in withheld:
             yield "its gang is withheld"
         is_head = call.operation == "rename" and owner.rank == 0 and not is_proved(found.name)
         if is_head and found.is_running and not found.is_ready:
             yield "it is marked as proved, and does not answer yet (4)"
         if call.operation == "remove" and is_proved(found.name):
-            waiting = sorted({gang.address for gang in self._takers(found, now) if not self._is_proved(gang)})
+            takers = (gang for gang in self._takers(found, now) if not now.disturbed & {*gang.nodes})
+            waiting = sorted({gang.address for gang in takers if not self._is_proved(gang)})
             if waiting:
                 yield f"it served before, and what takes its place is not proved: {', '.join(waiting)} (4)"
 
@@ -203,6 +212,7 @@ class Monitor:
 
     def _created(self, happening: Happening, now: Round) -> Iterator[str]:
         owner = happening.owner
+        now.made.add(happening.container_id)
         if owner is None:
             return
         now.staged.add((happening.node, owner.gang, owner.fingerprint))

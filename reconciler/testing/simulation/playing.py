@@ -20,7 +20,7 @@ from reconciler.testing.simulation.endings import Ending
 from reconciler.testing.simulation.monitor import Monitor
 from reconciler.testing.simulation.placing import set_up
 from reconciler.testing.simulation.scenario import Scenario, Turn
-from reconciler.testing.simulation.troubles import OF_A_CALL, OF_THE_CONTROLLER, Trouble, carry_out, heal
+from reconciler.testing.simulation.troubles import OF_A_CALL, OF_THE_CONTROLLER, Trouble, calm, carry_out, heal
 
 RIVAL = "rival"
 HOUR_S = 3600.0
@@ -142,7 +142,11 @@ class _Stage:
             self.struck += [trouble for trouble, _ in struck]
             self.events += [_told_of_call(trouble, call) for trouble, call in struck if trouble.kind in OF_A_CALL]
         is_calm = not self.struck and all(one.rival is None for one in self.scenario.turns)
-        return self._told(endings.faults(self.fleet, self.monitor, turn, ends[0], is_calm=is_calm))
+        why = endings.faults(self.fleet, self.monitor, turn, ends[0], is_calm=is_calm)
+        is_alone = all(one.rival is None for one in self.scenario.turns)
+        if is_alone and [(one.kind, one.changes_only) for one in self.struck] == [("lose the reply", True)]:
+            why += endings.reply_faults(turn, ends[0]) if struck else ()
+        return self._told(why)
 
     async def _apply(self, turn: Turn, stop: asyncio.Event) -> list[Ending]:
         works = [self._work(FIRST, self.fleet, self.controller, desired_of(self.scenario.cast, turn.wants), stop)]
@@ -189,8 +193,7 @@ class _Stage:
         return self._told(endings.final_faults(self.fleet, self.monitor, wants, ending, plan))
 
     async def _conclude(self, wants: Desired) -> tuple[Ending, Plan]:
-        await asyncio.sleep(CALM_S)
-        self.fleet.world.sync()
+        await calm(self.fleet, CALM_S)
         ending = await self._work(FIRST, self.fleet, self.controller, wants, asyncio.Event())
         self.monitor.begins(FIRST, wants, FLEET)
         return ending, await self.controller.plan(self.fleet, wants)

@@ -149,6 +149,13 @@ def _meddle(trouble: Trouble, node: SimNode) -> None:
     does[trouble.kind](ref)
 
 
+async def calm(fleet: SimulatedFleet, seconds: float) -> None:
+    """Let so much virtual time pass: what mends itself does, what was leased lapses."""
+    fleet.world.sync()  # the clock of a new loop runs from its first reading on
+    await asyncio.sleep(seconds)
+    fleet.world.sync()
+
+
 def heal(fleet: SimulatedFleet) -> None:
     """Everything that was broken from outside is whole again; what runs and what lies about stays as it is."""
     fleet.heal()
