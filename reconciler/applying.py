@@ -3,7 +3,7 @@
 import asyncio
 import time
 import uuid
-from collections.abc import Coroutine, Iterator
+from collections.abc import Collection, Coroutine, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +16,7 @@ from reconciler.core.machine import TURNING_PHASES, Machine, Status
 from reconciler.core.observed import Observed
 from reconciler.core.outcome import Exit, apply_exit, cut_short_exit, is_fault_of_version
 from reconciler.core.plan import Op, Plan
+from reconciler.core.remarks import digests
 from reconciler.core.summary import applied_before, apply_summary, cut_short_summary, unsettled_summary
 from reconciler.core.sync import make_sync_plan
 from reconciler.core.withhold import withheld_summary
@@ -105,8 +106,21 @@ class Application:
             )
         except LeaseHeldError as error:
             return Applied("", Exit.LEASE_HELD, f"{error.message}; nothing was changed\n{error.hint}", (), {})
-        stopped = Applied("", Exit.INTERRUPTED, "interrupted before anything was changed", (), {})
-        return stopped if taken is None else None
+        if taken is None:
+            return Applied("", Exit.INTERRUPTED, "interrupted before anything was changed", (), {})
+        return await self._outdated(nodes) if keeper.waited else None
+
+    async def _outdated(self, nodes: Collection[str]) -> Applied | None:
+        """How it ended when whoever was waited for has changed what the plan saw."""
+        observed = await self._unless_stopped(self.fleet.observe())
+        if observed is None:
+            return Applied("", Exit.INTERRUPTED, "interrupted before anything was changed", (), {})
+        before, now = dict(self.plan.observed), dict(digests(observed))
+        changed = sorted(node for node in nodes if before.get(node) != now.get(node))
+        if not changed:
+            return None
+        what = f"{', '.join(changed)} changed while it was waited for; nothing was changed by this run"
+        return Applied("", Exit.REFUSED, f"{what}\nplan again: `fleet {self.command}`", (), {})
 
     async def _recorded(self, store: state.Store, run: state.Run, keeper: LeaseKeeper) -> Applied:
         nodes = self.fleet.nodes
@@ -132,7 +146,7 @@ class Application:
             return Applied(runner.run_id, cut_short_exit(machine), summary, failures, dict(machine.status))
         applied = await self._judge(runner.run_id, machine, failures)
         try:
-            self._record(store, runner.run_id, machine, failures)
+            self._record(store, runner, machine)
             if not any(entry.run_id == runner.run_id for entry in store.open_entries()):
                 store.end_run(runner.run_id, int(applied.exit), time.time())
         except state.StateError as error:
@@ -162,20 +176,22 @@ class Application:
             return make_sync_plan(self.fleet.desired, observed)
         return self.fleet.plan(observed, allow_empty=True)
 
-    def _record(self, store: state.Store, run_id: str, machine: Machine, failures: tuple[Failure, ...]) -> None:
-        """What was proved is a revision, and no version of it is tried in vain any more; what failed is put aside."""
-        for revision in _proved(store, run_id, machine, ROLLBACK if self.command == ROLLBACK else "apply"):
+    def _record(self, store: state.Store, runner: Runner, machine: Machine) -> None:
+        """What was proved is a revision, and no version of it is tried in vain any more; what failed is put aside.
+
+        Not where a node was booted meanwhile: that is no fault of the version.
+        """
+        for revision in _proved(store, runner.run_id, machine, ROLLBACK if self.command == ROLLBACK else "apply"):
             store.confirm(revision)
             store.lift(revision.gang, machine.plan.gang(revision.gang).fingerprint)
-        for failure in failures:
+        for failure in runner.failures:
             if is_fault_of_version(failure.step, failure.status):
-                fingerprint = machine.plan.gang(failure.step.gang).fingerprint
-                cause = (
-                    f"{failure.step.op} on {failure.step.node}: {failure.detail}"
-                    if failure.step.node
-                    else failure.detail
-                )
-                store.quarantine(state.Quarantine(failure.step.gang, fingerprint, cause, run_id, time.time()))
+                gang = machine.plan.gang(failure.step.gang)
+                if runner.leases.rebooted.isdisjoint(gang.nodes):
+                    where = f"{failure.step.op} on {failure.step.node}: " if failure.step.node else ""
+                    cause = f"{where}{failure.detail}"
+                    aside = state.Quarantine(gang.address, gang.fingerprint, cause, runner.run_id, time.time())
+                    store.quarantine(aside)
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, T]) -> T | None:
         """What the work returns; None when it was interrupted before that, and broken off."""

@@ -47,7 +47,7 @@ UNFINISHED = "unfinished"
 class PastRun:
     """One run as a line of history. `touched`: the placements it changed, or tried to. `open`: effects not settled.
 
-    Times are seconds since the epoch (UTC).
+    `revisions`: what it proved, placement and number. Times are seconds since the epoch (UTC).
     """
 
     id: str
@@ -61,6 +61,7 @@ class PastRun:
     outcome: str
     touched: tuple[str, ...]
     open: int
+    revisions: tuple[tuple[str, int], ...] = ()
 
 
 def location(spec: specs.Spec) -> state.Location:
@@ -79,11 +80,13 @@ def past_runs(place: state.Location, limit: int, placement: str | None = None) -
     with reading(place) as store:
         if store is None:
             return ()
-        found = (_past(run, store.entries(run.id)) for run in store.runs(RUNS_SEARCHED if placement else limit))
+        runs = store.runs(RUNS_SEARCHED if placement else limit)
+        proved = store.revisions(None, RUNS_SEARCHED)
+        found = (_past(run, store.entries(run.id), proved) for run in runs)
         return tuple(run for run in found if placement is None or _concerns(run, placement))[:limit]
 
 
-def _past(run: state.Run, entries: tuple[state.Entry, ...]) -> PastRun:
+def _past(run: state.Run, entries: tuple[state.Entry, ...], proved: tuple[state.Revision, ...]) -> PastRun:
     touched = dict.fromkeys(entry.gang for entry in entries if entry.result not in UNTOUCHED)
     return PastRun(
         id=run.id,
@@ -97,6 +100,7 @@ def _past(run: state.Run, entries: tuple[state.Entry, ...]) -> PastRun:
         outcome=UNFINISHED if run.exit_code is None else ENDS.get(run.exit_code, f"exit {run.exit_code}"),
         touched=tuple(touched),
         open=sum(entry.is_open for entry in entries),
+        revisions=tuple((item.gang, item.number) for item in reversed(proved) if item.run_id == run.id),
     )
 
 

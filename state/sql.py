@@ -61,8 +61,12 @@ class SqlStore:
     def outcome(self, run_id: str, sequence: int, result: str, detail: str, at: float) -> None:
         """See `Store.outcome`."""
         outcome = Outcome(run_id, sequence, result, storable(detail), at)
-        with self._database.noting() as connection:
-            connection.execute(sql.INSERT["outcomes"], vars(outcome))
+        try:
+            with self._database.noting() as connection:
+                connection.execute(sql.INSERT["outcomes"], vars(outcome))
+        except MisuseError as error:
+            what = f"entry {sequence} of run {run_id} is settled already: another run took this one for dead"
+            raise MisuseError(what, "`fleet history` shows both.") from error
 
     def end_run(self, run_id: str, exit_code: int, at: float) -> None:
         """See `Store.end_run`."""

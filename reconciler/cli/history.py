@@ -53,6 +53,8 @@ def _line(run: "PastRun") -> str:
     when = datetime.fromtimestamp(run.started_at).astimezone().strftime("%Y-%m-%d %H:%M")
     commit = f"commit {run.commit[:SHORT]}" if run.commit else "no commit"
     left = f" ({run.open} left open)" if run.open else ""
-    touched = " ".join(run.touched) or "nothing touched"
+    numbers = dict(run.revisions)
+    named = (f"{gang} (revision {numbers[gang]})" if gang in numbers else gang for gang in run.touched)
+    touched = " ".join(named) or "nothing touched"
     plan = f"plan {run.plan_id[:SHORT]}"
     return f"{run.id}  {when}  {run.who}  {run.command}  {commit}  {plan}  {run.outcome}{left}: {touched}"

@@ -77,6 +77,7 @@ def plan(
     """Observe, plan, show."""
     from reconciler.core.outcome import plan_exit
     from reconciler.core.targets import narrowed
+    from reconciler.core.withhold import going
 
     fleet = load(context, file)
     asked = targets(fleet, lane, cluster, node)
@@ -93,7 +94,8 @@ def plan(
     made = but_withheld(fleet, made)
     say(rendered(fleet, made, Format.JSON if as_json else output, time.monotonic() - began_s))
     if output is Format.TEXT and not as_json and made.steps and not made.refusals:
-        say(f"Run `fleet apply{_words(out, asked)}` to carry it out.\n")
+        way = f"Run `fleet apply{_words(out, asked)}` to carry it out."
+        say(f"{way if going(made).steps else 'None of it is carried out now: see what is withheld.'}\n")
     raise typer.Exit(plan_exit(made, changes_count=detailed_exitcode))
 
 

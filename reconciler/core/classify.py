@@ -10,7 +10,7 @@ from functools import cached_property
 
 from reconciler.core.desired import Desired, Gang, RankSpec
 from reconciler.core.diff import FieldChange, changes, secret_changes
-from reconciler.core.identity import is_proved
+from reconciler.core.identity import is_proved, proved_name
 from reconciler.core.observed import Container, NodeFacts, Observed, Placed, Unknown
 from reconciler.core.previous import Generation, generations
 from reconciler.core.secret_marks import NO_MARKS, SecretMarks
@@ -34,7 +34,7 @@ class RankView:
 
         One that something newer has served after is history: to go back to it is to make a new one like it.
         """
-        fitting = [item for item in self.found if self._fits(item) and (item.is_running or not self._is_history(item))]
+        fitting = [item for item in self.found if self._fits(item) and (item.is_running or not self._is_past(item))]
         return next((item for item in fitting if item.is_running), fitting[0] if fitting else None)
 
     @cached_property
@@ -59,9 +59,12 @@ class RankView:
         """Whether the wanted container runs (paused or restarting is not running)."""
         return self.fit is not None and self.fit.state == "running"
 
-    def _is_history(self, container: Container) -> bool:
+    def _is_past(self, container: Container) -> bool:
+        """Whether something newer has served, or another has the name that it would get."""
         revision = container.owner.revision if container.owner else 0
-        return any(item.owner and item.owner.revision > revision and is_proved(item.name) for item in self.found)
+        newer = (item for item in self.found if item.owner and item.owner.revision > revision and is_proved(item.name))
+        twin = (item for item in self.found if item.name == proved_name(container.name) and item is not container)
+        return any(newer) or any(twin)
 
     def _fits(self, container: Container) -> bool:
         owner = container.owner
@@ -95,7 +98,9 @@ class GangView:
             return ()
         fits = [Placed(view.rank.node, view.fit) for view in self.ranks if view.fit is not None]
         wanted = tuple(view.rank.fingerprint for view in self.ranks)
-        found = (item for item in generations((*self.spare, *fits)) if item.is_proved and item.fingerprints != wanted)
+        shared = frozenset(item.container.id for item in fits)
+        whole = generations((*self.spare, *fits), shared)
+        found = (item for item in whole if item.is_proved and item.fingerprints != wanted)
         return tuple(item for item in found if item.nodes <= set(self.gang.nodes))[: self.retain]
 
     @cached_property

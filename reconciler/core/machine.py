@@ -179,6 +179,7 @@ class Machine:
         for step in self.plan.steps:
             if step.gang in way.gangs and step.phase in TURNING_PHASES and self.status[step.id] is Status.APPLIED:
                 self._move(step.id, Status.ROLLED_BACK)
+                self._skip_dependants(step.id)  # a lane beside it that still waits for its place does not get it
 
     def _skip_dependants(self, step_id: str) -> None:
         for key in self._dependants.get(step_id, ()):

@@ -6,7 +6,7 @@ spec does not know any more can be brought back, and proved, too.
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from reconciler.core.decode import DecodeError, decoded
@@ -17,11 +17,15 @@ from reconciler.core.observed import Placed
 
 @dataclass(frozen=True)
 class Generation:
-    """One version of a gang: the containers of its ranks, rank 0 first; `recipe` is what their labels say of it."""
+    """One version of a gang: the containers of its ranks, rank 0 first; `recipe` is what their labels say of it.
+
+    `shared`: containers that the version wanted now boots again as they are: to boot it takes their mark of proof away.
+    """
 
     address: str
     recipe: str
     placed: tuple[Placed, ...]
+    shared: frozenset[str] = frozenset()
 
     @cached_property
     def ids(self) -> frozenset[str]:
@@ -45,8 +49,9 @@ class Generation:
 
     @property
     def is_proved(self) -> bool:
-        """Whether it once passed its gate."""
-        return all(is_proved(item.container.name) for item in self.placed)
+        """Whether it once passed its gate: as its own containers tell, where others are shared."""
+        own = [item for item in self.placed if item.container.id not in self.shared]
+        return all(is_proved(item.container.name) for item in own or self.placed)
 
     @property
     def revision(self) -> int:
@@ -72,15 +77,15 @@ class Generation:
         return found if found.address == self.address else None
 
 
-def generations(placed: Iterable[Placed]) -> tuple[Generation, ...]:
+def generations(placed: Iterable[Placed], shared: frozenset[str] = frozenset()) -> tuple[Generation, ...]:
     """The complete generations among containers of one gang, the newest first.
 
-    A rank that did not change between two generations is of both.
+    A rank that did not change between two generations is of both. `shared`: see `Generation`.
     """
     placed = tuple(placed)
     recipes = dict.fromkeys(item.container.owner.recipe for item in placed if item.container.owner)
     found = (_generation(placed, recipe) if recipe else _unlabelled(placed) for recipe in recipes)
-    whole = (item for item in found if item is not None)
+    whole = (replace(item, shared=shared) for item in found if item is not None)
     return tuple(sorted(whole, key=lambda item: (item.revision, item.recipe), reverse=True))
 
 

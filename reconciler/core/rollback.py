@@ -62,8 +62,8 @@ def _of_gang(unit: Unit | None, candidate: Candidate | None) -> Iterator[Generat
     of_unit = () if unit is None else (*unit.running, *unit.removable)
     of_candidate = () if candidate is None else (*candidate.view.spare, *_fits(candidate))
     placed = {item.container.id: item for item in (*of_unit, *of_candidate)}
-    new = {item.container.id for item in _fits(candidate)}
-    whole = [item for item in generations(placed.values()) if not item.ids <= new]
+    new = frozenset(item.container.id for item in _fits(candidate))
+    whole = [item for item in generations(placed.values(), new) if not item.ids <= new]
     running = [item for item in whole if item.runs]
     proved = [] if _was_proved(candidate) else [item for item in whole if item.is_proved]
     yield from (running or proved)[:1]

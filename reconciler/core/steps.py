@@ -25,7 +25,8 @@ def _ids(steps: Iterable[Step]) -> tuple[str, ...]:
 def next_revision(view: GangView, taken: Container[tuple[str, str]] = ()) -> int:
     """The revision of containers that have to be created: that of the fitting ones while it is the newest of the gang.
 
-    A lower number than one that is there would make them look like history. `taken`: names (node, name) that others of the same plan are going to have.
+    A lower number than one that is there would make them look like history. `taken`: names (node, name) that others of
+    the same plan are going to have.
     """
     found = [item.container for item in view.spare] + [rank.fit for rank in view.ranks if rank.fit]
     numbers = [item.owner.revision for item in found if item.owner]

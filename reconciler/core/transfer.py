@@ -28,9 +28,9 @@ class Transfer:
     """What a plan says of one pull, for people and programs. Sizes in bytes; None where nothing is known.
 
     `missing_bytes` (compressed) are to be fetched, 0 when the content is there under another name; `layers_shared` of
-    `layers` are there already. `origin`: where the bytes come from, for people ("the vault", "https://ghcr.io"). `seed`:
-    the node that passes them on, and `seed_holds`: it has all of them already. `disk_free_after_bytes`: once everything
-    that this plan brings to the node is there. `seconds` is an estimate.
+    `layers` are there already. `origin`: where the bytes come from, for people ("the vault", "https://ghcr.io").
+    `seed`: the node that passes them on, and `seed_holds`: it has all of them already. `disk_free_after_bytes`: once
+    everything that this plan brings to the node is there. `seconds` is an estimate.
     """
 
     gang: str

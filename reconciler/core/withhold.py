@@ -48,7 +48,7 @@ class Failed:
     at: str
 
     def __str__(self) -> str:
-        return f"this version failed at {self.at} (run {self.run_id}): {self.cause}"
+        return f"this version was put aside at {self.at} (run {self.run_id}): {self.cause}"
 
 
 def withhold(

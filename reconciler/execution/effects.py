@@ -111,9 +111,10 @@ class Effects:
         rank = gang.ranks[step.rank or 0]
         operation = operation_of(self.run_id, step)
         found = await node.containers.inspect(step.target)
+        found = found or await node.containers.inspect(proved_name(step.target))
         if found is not None:
             is_same = found.owner is not None and found.owner.operation == operation
-            return NOOP if is_same else stale(f"{step.target} is there already on {node.name}")
+            return NOOP if is_same else stale(f"{found.name} is there already on {node.name}")
         image = await node.images.present(rank.container.image)
         if image is None:
             return stale(f"image {rank.container.image.short} is not on {node.name} any more")

@@ -38,6 +38,10 @@ class LeaseKeeper:
 
     fleet: Fleet
     claim: Claim
+    waited: bool = False
+    """Whether a lease was not had at once: what was seen before may be outdated."""
+    rebooted: set[str] = field(default_factory=set)
+    """Nodes that were booted while this held their leases."""
     _held: dict[str, _Held] = field(default_factory=dict)
     _turns: dict[str, asyncio.Lock] = field(default_factory=dict)
 
@@ -73,6 +77,7 @@ class LeaseKeeper:
             held = [(name, end) for name, end in zip(wanted, ends, strict=True) if isinstance(end, LeaseHeldError)]
             if not held:
                 break
+            self.waited = True
             name, end = held[0]
             wanted = wanted[wanted.index(name) :]
             await self._let_go(wanted[1:])
@@ -116,6 +121,7 @@ class LeaseKeeper:
             stale = _what_happened(node.name, held.lease, lease) if held is not None else None
             self._held[node.name] = _Held(node, lease, stale)
             if stale is not None:
+                self.rebooted |= {node.name} if stale.is_reboot else set()
                 raise stale
 
     def accept(self, node: str) -> None:

@@ -492,7 +492,7 @@ def test_a_boot_that_fails_leaves_nothing_unproved_and_keeps_what_was(serving_so
     assert_says(ran, 6, *phrases, f"single-3/next: {back}", "to try the same again: `fleet apply --retry`")
     found = [line.split()[1:] for line in containers(serving_solo.lab)["node3"]]
     assert sorted(found) == [["fleet-next-r0-v1.unproved", "exited"], ["fleet-solo-r0-v1", "running"]]
-    assert_says(serving_solo.fleet("apply", "--yes"), 3, "this version failed at ", "`fleet apply --retry`")
+    assert_says(serving_solo.fleet("apply", "--yes"), 3, "this version was put aside at ", "`fleet apply --retry`")
     serving_solo.place(SOLO)
     serving_solo.apply()
     assert {"node3": ["fleet-solo-r0-v1"]} == names(serving_solo.lab)

@@ -202,7 +202,7 @@ def test_garbage_is_rolled_back_put_aside_and_tried_again_only_when_told_so(serv
     assert before == running(made.lab)
     left_alone = made.fleet("apply", "--yes")
     assert left_alone.rc == 3
-    assert "this version failed at" in left_alone.out
+    assert "this version was put aside at" in left_alone.out
     assert "expected 'Paris'" in left_alone.out
     assert "fleet apply --retry" in left_alone.out
     assert made.fleet("apply", "--yes", "--retry").rc == 6

@@ -156,7 +156,7 @@ def test_a_version_in_quarantine_is_not_tried_again_until_asked_to(fleet: Comman
     done = fleet("apply", "--yes", "--json")
     assert (3, {"solo": 1}) == (done.code, story.running_lanes())
     assert "rank 1 exited 137" in done.json["plan"]["withheld"][0]["why"]
-    assert "not tried again: pair-a/pair: this version failed at " in fleet("status").out
+    assert "not tried again: pair-a/pair: this version was put aside at " in fleet("status").out
     assert 0 == fleet("apply", "--yes", "--retry").code
     assert {"pair": 2, "solo": 1} == story.running_lanes()
 

@@ -66,7 +66,7 @@ def test_a_run_that_died_is_unfinished(fleet: Command, story: Story) -> None:
     store.close()
     newest = fleet("history")[1].splitlines()[0]
     assert newest.startswith("r2 ")
-    assert newest.endswith("  unfinished (1 left open): pair/tiny")
+    assert newest.endswith("  unfinished (1 left open): pair/tiny (revision 2)")
 
 
 def test_a_state_goes_to_another_place_and_only_into_an_empty_one(

@@ -226,6 +226,21 @@ def test_two_lanes_that_take_the_place_of_a_third_are_proved_or_go_back_together
     assert Status.ROLLED_BACK is machine.status["c/left/verify/verify"]
 
 
+def test_a_lane_that_waits_for_the_place_of_one_that_came_back_is_skipped() -> None:
+    old, new, beside = (
+        gang(lane, ("n1",), words, shares=True) for lane, words in (("a", "old"), ("a", "new"), ("s", "s"))
+    )
+    machine = Machine(plan(desired(new, beside), world(old)))
+    todo = [step for step in machine.begin() if step.gang == "c/a"]
+    while todo:
+        step = todo.pop(0)
+        todo += machine.ended(step.id, Status.FAILED if step.phase is Phase.BOOT else Status.APPLIED)
+    assert machine.is_back("c/a")
+    machine.ended("c/s/stage/n1/create", Status.APPLIED)
+    assert Status.SKIPPED is machine.status["c/s/boot/n1/start"]
+    assert machine.is_done
+
+
 def test_a_stop_that_fails_brings_back_what_was_stopped_by_then() -> None:
     machine = Machine(plan(desired(PAIR), world(OLD_PAIR)))
     ran = run(machine, {"c/a/cut/n2/stop/fleet-a-r1-v1": Status.FAILED})

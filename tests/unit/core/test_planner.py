@@ -464,3 +464,25 @@ def test_a_new_container_never_gets_a_lower_revision_than_one_that_served() -> N
     )
     made = plan(desired(wanted), there)
     assert {"fleet-a-r0-v4.unproved"} == {step.target for step in made.steps if step.op is Op.CREATE}
+
+
+def test_a_generation_that_shares_a_rank_with_what_failed_comes_back_though_its_mark_was_taken_away() -> None:
+    """The controller was killed while the new one was proved; the rank that both share lost its mark in the cut."""
+    old, new = gang("a", ("n1", "n2"), "old"), gang("a", ("n1", "n2"), "new")
+    new = replace(new, ranks=(new.ranks[0], old.ranks[1]))
+    n1 = facts("n1", container(old, 0, state="exited"), container(new, 0, revision=2, proved=False))
+    made = plan(replace(desired(new), retain=1), observed(n1, facts("n2", container(old, 1, proved=False))))
+    assert [Kind.PROVE] == [item.kind for item in made.changes]
+    back = [step.target for step in ways_back(made) if step.op is Op.START]
+    assert ["fleet-a-r0-v1", "fleet-a-r1-v1.unproved"] == back
+    assert [] == of_op(made, Op.REMOVE)
+
+
+def test_a_container_whose_proved_name_another_has_is_not_booted_but_removed() -> None:
+    """Two controllers made it twice, and the other one was proved."""
+    wanted, other = gang("a", ("n1",)), gang("a", ("n1",), "other")
+    there = facts("n1", container(other), container(wanted, state="created", proved=False))
+    made = plan(desired(wanted), observed(there))
+    assert () == made.refusals
+    assert {"fleet-a-r0-v2.unproved"} == {step.target for step in of_op(made, Op.CREATE)}
+    assert {"fleet-a-r0-v1", "fleet-a-r0-v1.unproved"} == {step.target for step in of_op(made, Op.REMOVE)}

@@ -99,7 +99,7 @@ def test_a_quarantine_withholds_the_groups_that_boot_that_version_there(what: st
 def test_a_quarantine_is_told_with_its_cause_and_what_to_do() -> None:
     first, _ = withhold(MADE, [], [failed("all/quad", QUAD.fingerprint)]).withheld
     assert "quarantine" == first.kind
-    assert "this version failed at 2026-11-30 10:00 UTC (run 8a2f01c4de77): rank 1 exited 137" == first.why
+    assert "this version was put aside at 2026-11-30 10:00 UTC (run 8a2f01c4de77): rank 1 exited 137" == first.why
     assert "change the spec, or try it again with `fleet apply --retry`" == first.hint
 
 
