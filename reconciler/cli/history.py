@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reconciler.cli.wiring import DEFAULT_SPEC, AsJson, SpecFile, say, say_json
+from reconciler.cli.wiring import DEFAULT_SPEC, AsJson, SpecFile, inventory, say, say_json
 
 if TYPE_CHECKING:
     from reconciler.history import PastRun
@@ -35,10 +35,9 @@ def history(
     placement: PlacementName = None, file: SpecFile = DEFAULT_SPEC, limit: Limit = 20, as_json: AsJson = False
 ) -> None:
     """Read, show."""
-    import specs
     from reconciler.history import location, past_runs
 
-    found = past_runs(location(specs.load_inventory(file)), limit, placement)
+    found = past_runs(location(inventory(file)), limit, placement)
     if as_json:
         say_json(found)
     elif found:

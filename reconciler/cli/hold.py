@@ -115,7 +115,8 @@ def release(
     if as_json:
         say_json({"released": ended, "hold": found[0]})
     else:
-        say(f"{'Released' if ended else 'It had ended already'}: {_told(found[0])}\n")
+        told = _told(found[0]).replace(" is held ", " was held ", 1)
+        say(f"{'Released' if ended else 'It had ended already'}: {told}\n")
 
 
 def _kind(fleet: "Fleet", name: str, asked: Kind | None) -> "HoldKind":

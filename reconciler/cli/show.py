@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reconciler.cli.plan import AsFormat, Format
-from reconciler.cli.wiring import DEFAULT_SPEC, AsJson, SpecFile, say, say_json
+from reconciler.cli.wiring import DEFAULT_SPEC, AsJson, SpecFile, inventory, say, say_json
 
 if TYPE_CHECKING:
     import state
@@ -38,6 +38,8 @@ def show(what: What, file: SpecFile = DEFAULT_SPEC, as_json: AsJson = False, out
         if wanted is Format.MARKDOWN:
             raise typer.BadParameter("a run is shown as text or as json")
         _show_run(file, what, as_json=wanted is Format.JSON)
+    elif not Path(what).exists():
+        raise typer.BadParameter(f"no saved plan and no run is named '{what}'; `fleet history` lists the runs")
     else:
         _show_plan(Path(what), wanted)
 
@@ -66,10 +68,9 @@ def _head(found: "Saved") -> str:
 
 
 def _show_run(file: Path, run_id: str, *, as_json: bool) -> None:
-    import specs
     from reconciler import history
 
-    with history.reading(history.location(specs.load_inventory(file))) as store:
+    with history.reading(history.location(inventory(file))) as store:
         run = store.run(run_id) if store else None
         entries = store.entries(run_id) if store else ()
     if run is None:

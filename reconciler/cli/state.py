@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reconciler.cli.wiring import DEFAULT_SPEC, AsJson, SpecFile, say, say_json, write_whole
+from reconciler.cli.wiring import DEFAULT_SPEC, AsJson, SpecFile, inventory, say, say_json, write_whole
 
 if TYPE_CHECKING:
     from state import Location, Store
@@ -117,10 +117,9 @@ def take_over(source: In, file: SpecFile = DEFAULT_SPEC) -> None:
 
 
 def _place(file: Path) -> "Location":
-    import specs
     from reconciler.history import location
 
-    return location(specs.load_inventory(file))
+    return location(inventory(file))
 
 
 def _read(place: "Location") -> "Store | None":

@@ -48,10 +48,22 @@ def load(context: typer.Context, path: Path) -> "Fleet":
     """The fleet of a spec. Raises `specs.SpecErrors`; `FileNotFoundError` when none is named and none is here."""
     from reconciler.fleet import Fleet, over_ssh
 
-    if path == DEFAULT_SPEC and not path.exists():
-        raise FileNotFoundError(f"there is no {path} here: name the spec with --file or the variable FLEET_FILE")
+    _insist_on(path)
     wiring: Wiring = context.obj
     return Fleet.load(path, wiring.connect or over_ssh)
+
+
+def inventory(path: Path) -> "specs.Spec":
+    """The nodes and settings of a spec, for what works before its lanes are valid. Raises as `load` does."""
+    import specs
+
+    _insist_on(path)
+    return specs.load_inventory(path)
+
+
+def _insist_on(path: Path) -> None:
+    if path == DEFAULT_SPEC and not path.exists():
+        raise FileNotFoundError(f"there is no {path} here: name the spec with --file or the variable FLEET_FILE")
 
 
 def run(context: typer.Context, work: Coroutine[Any, Any, T]) -> T:

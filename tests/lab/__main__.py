@@ -1,6 +1,7 @@
 """The lab by hand: `python -m tests.lab up`, `down`, `status`, `env`, `node NAME off|on|cut|mend|exec -- CMD`."""
 
 import argparse
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -37,7 +38,11 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m tests.lab", description=__doc__)
     verbs = made.add_subparsers(required=True, metavar="VERB")
     up = verb(verbs, "up", "have the lab: made, mended or already there", act_up)
-    up.add_argument("--subnet", help="default: as the lab of this name has, else 10.77.0.0/24")
+    up.add_argument(
+        "--subnet",
+        default=os.environ.get("FLEET_LAB_SUBNET"),
+        help="default: as the lab of this name has, else 10.77.0.0/24",
+    )
     up.add_argument("--nodes", type=int, help="default: as many as the lab of this name has, else 4")
     up.add_argument("--spec", type=Path, metavar="FOLDER", help="write a spec for this lab there")
     up.add_argument("--small-disk", action="append", default=[], metavar="NODE=MB", help="a small Docker disk")
@@ -57,7 +62,9 @@ def verb(
     act: Callable[[argparse.Namespace], int],
 ) -> argparse.ArgumentParser:
     made = verbs.add_parser(name, help=words)
-    made.add_argument("--name", default="fleetlab", help="the lab's name (default: %(default)s)")
+    made.add_argument(
+        "--name", default=os.environ.get("FLEET_LAB_NAME", "fleetlab"), help="the lab's name (default: %(default)s)"
+    )
     made.set_defaults(act=act)
     return made
 

@@ -102,4 +102,4 @@ def test_what_has_left_the_spec_can_be_released(fleet: Commands, story: Story) -
     store.place_hold(replace(hold, id="2f00c0de", expires_at=time.time() + 60))
     store.close()
     assert 0 == fleet("release", "1f00c0de").code
-    assert "Released: lane gone is held by ops@laptop until " in fleet("release", "gone").out
+    assert "Released: lane gone was held by ops@laptop until " in fleet("release", "gone").out

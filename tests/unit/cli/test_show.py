@@ -67,7 +67,7 @@ def test_as_json_every_step_has_its_seconds_and_whether_it_is_open(fleet: Comman
     ("words", "told"),
     [
         (("0123456789ab",), "no run 0123456789ab is recorded"),
-        (("8a2f01c4",), "8a2f01c4: no such file"),
+        (("8a2f01c4",), "no saved plan and no run is named '8a2f01c4'"),
         ((RUN.id, "--format", "markdown"), "a run is shown as text or as json"),
     ],
 )
