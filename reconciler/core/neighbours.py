@@ -16,17 +16,20 @@ def intruders(plan: Plan, step: Step, facts: NodeFacts, run_id: str) -> tuple[Co
     has been stopped by then; another generation of the same gang that somebody started meanwhile is an intruder.
     """
     beside = {*plan.unchanged, *plan.aside, *(item.gang for item in plan.deferred)}
+    is_back = step.phase is Phase.ROLLBACK  # what this run made has been stopped by then, too
     back = tuple(item for way in plan.rollbacks for item in way.steps)
-    way = back if step.phase is Phase.ROLLBACK else plan.steps
+    way = back if is_back else plan.steps
     known = {item.container_id for item in way if item.op in {Op.START, Op.CONFIRM}}
     running = (item for item in facts.containers if item.is_running and item.owner and item.owner.fleet == plan.fleet)
-    found = (item for item in running if item.id not in known and not _is_ours(item, beside, run_id))
+    maker = None if is_back else run_id
+    found = (item for item in running if item.id not in known and not _is_ours(item, beside, maker))
     return tuple(sorted(found, key=lambda item: item.name))
 
 
-def _is_ours(container: Container, beside: set[str], run_id: str) -> bool:
+def _is_ours(container: Container, beside: set[str], run_id: str | None) -> bool:
     owner = container.owner
-    return owner is not None and (owner.gang in beside or made_by(run_id, owner))
+    is_made = owner is not None and run_id is not None and made_by(run_id, owner)
+    return owner is not None and (owner.gang in beside or is_made)
 
 
 def told(node: str, found: tuple[Container, ...]) -> str:

@@ -44,18 +44,27 @@ def _secrets_of(container: ContainerSpec) -> ContainerSpec:
 
 
 def returning(candidates: tuple[Candidate, ...], units: tuple[Unit, ...]) -> tuple[Generation, ...]:
-    """The generations that come back, no two of them on one node unless they ran so."""
+    """The generations that come back, no two of them on one node unless both share it.
+
+    Where two ran on one node all the same (a person started one), what was proved goes before what was not, and a lane
+    that is wanted before one that is not; what ran before what did not; then what ended last.
+    """
     by_unit = {unit.address: unit for unit in units}
     by_candidate = {item.address: item for item in candidates}
     addresses = sorted({*by_unit, *by_candidate})
     found = [one for item in addresses for one in _of_gang(by_unit.get(item), by_candidate.get(item))]
-    running = [item for item in found if item.runs]
-    taken = {node for item in running for node in item.nodes}
-    for item in sorted((item for item in found if not item.runs), key=lambda item: item.ended_at, reverse=True):
-        if not item.nodes & taken:
-            running.append(item)
-            taken |= item.nodes
-    return tuple(sorted(running, key=lambda item: item.address))
+    found.sort(key=lambda item: item.ended_at, reverse=True)
+    found.sort(key=lambda item: (not item.runs, not item.is_proved, item.address not in by_candidate))
+    chosen: list[Generation] = []
+    for item in found:
+        if all(_fit_together(item, other) for other in chosen):
+            chosen.append(item)
+    return tuple(sorted(chosen, key=lambda item: item.address))
+
+
+def _fit_together(one: Generation, other: Generation) -> bool:
+    share = all(item.gang is not None and item.gang.shares for item in (one, other))
+    return share or one.nodes.isdisjoint(other.nodes)
 
 
 def _of_gang(unit: Unit | None, candidate: Candidate | None) -> Iterator[Generation]:

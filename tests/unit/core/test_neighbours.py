@@ -30,7 +30,10 @@ def test_another_generation_of_the_same_lane_that_somebody_started_meanwhile_is_
 def test_what_this_run_made_is_none() -> None:
     owner = container(MINE).owner
     assert owner is not None
-    assert [] == names(container(MINE, owner=replace(owner, operation="run/c/mine/stage/n1/create")))
+    made = container(MINE, owner=replace(owner, operation="run/c/mine/stage/n1/create"))
+    assert [] == names(made)
+    planned = plan(desired(MINE), observed(facts("n1")))
+    assert 1 == len(intruders(planned, BACK, facts("n1", made), RUN)), "on the way back it has been stopped"
 
 
 def test_what_may_come_back_is_none() -> None:

@@ -486,3 +486,10 @@ def test_a_container_whose_proved_name_another_has_is_not_booted_but_removed() -
     assert () == made.refusals
     assert {"fleet-a-r0-v2.unproved"} == {step.target for step in of_op(made, Op.CREATE)}
     assert {"fleet-a-r0-v1", "fleet-a-r0-v1.unproved"} == {step.target for step in of_op(made, Op.REMOVE)}
+
+
+def test_of_two_lanes_that_a_person_let_run_on_one_node_the_proved_and_wanted_one_comes_back() -> None:
+    old, wanted, other = gang("a", ("n1",), "old"), gang("a", ("n1",)), gang("b", ("n1",))
+    for stranger in (container(other), container(other, proved=False)):
+        made = plan(desired(wanted), observed(facts("n1", container(old), stranger)))
+        assert ["fleet-a-r0-v1"] == [step.target for step in ways_back(made) if step.op is Op.START]
