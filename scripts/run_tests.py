@@ -1,40 +1,55 @@
-"""Run both halves of the tests at once: those with the lab mostly wait, those without it mostly compute.
+"""Run all tests in three parts at once: those without the lab compute, those with it mostly wait, on two labs.
 
-The half with the lab is shown as it runs, the other one when it has ended. Further arguments go to pytest.
+The first part is shown as it runs, the others when they have ended. Further arguments go to pytest.
 """
 
+import os
 import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import ExitStack
+from pathlib import Path
 from types import FrameType
 from typing import IO
 
-PYTEST = (sys.executable, "-m", "pytest", "-q")
+ROOT = Path(__file__).parents[1]
+LAB_FILES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests/lab").glob("test_*.py"))
+SECOND_FROM = "tests/lab/test_leases.py"
+"""Where the second lab's files begin, by name: both take about as long."""
+
+FIRST = ("-m", "lab", "tests/contract", *(name for name in LAB_FILES if name < SECOND_FROM))
+SECOND = ("-m", "lab", *(name for name in LAB_FILES if name >= SECOND_FROM))
+SECOND_LAB = {"FLEET_LAB_NAME": "fleettwo", "FLEET_LAB_SUBNET": "10.79.0.0/24"}
 
 
-def start(marks: str, output: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
-    """One half; its output to `output`, or to where ours goes."""
+def start(words: tuple[str, ...], output: IO[bytes] | None, more: dict[str, str]) -> subprocess.Popen[bytes]:
+    """One part; its output to `output`, or to where ours goes. A Ctrl-C reaches it once, through us."""
     told = subprocess.STDOUT if output else None
-    return subprocess.Popen([*PYTEST, "-m", marks, *sys.argv[1:]], stdout=output, stderr=told)
+    argv = [sys.executable, "-m", "pytest", "-q", *sys.argv[1:], *words]
+    env = {**os.environ, **more}
+    return subprocess.Popen(argv, stdout=output, stderr=told, env=env, cwd=ROOT, start_new_session=True)
 
 
 def main() -> int:
-    """Exit code of the half that failed; that of the one without the lab when both did."""
-    with tempfile.TemporaryFile() as output:
-        halves = [start("not lab", output), start("lab")]
+    """Exit code of a part that failed, 0 when none did."""
+    with ExitStack() as stack:
+        outputs = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(2)]
+        rest = [start(SECOND, outputs[0], SECOND_LAB), start(("-m", "not lab"), outputs[1], {})]
+        parts = [start(FIRST, None, {}), *rest]
 
         def stop(number: int, frame: FrameType | None) -> None:
-            for half in halves:
-                half.send_signal(signal.SIGINT)
+            for part in parts:
+                part.send_signal(signal.SIGINT)
 
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, stop)
-        codes = [half.wait() for half in reversed(halves)]
-        output.seek(0)
-        sys.stdout.buffer.write(b"\nwithout the lab:\n" + output.read())
+        codes = [part.wait() for part in parts]
+        for title, output in zip((b"on the second lab", b"without a lab"), outputs, strict=True):
+            output.seek(0)
+            sys.stdout.buffer.write(b"\n" + title + b":\n" + output.read())
         sys.stdout.flush()
-    return next((code for code in reversed(codes) if code), 0)
+    return next((code for code in codes if code), 0)
 
 
 if __name__ == "__main__":
