@@ -37,6 +37,11 @@ class Candidate:
         """Whether it has to boot (as opposed to: be proved, or nothing known)."""
         return self.rule.situation in BOOTS
 
+    @property
+    def is_unknown(self) -> bool:
+        """Whether a node of it cannot be read: whether it boots is not known."""
+        return self.rule.situation is Situation.UNKNOWN
+
     @cached_property
     def nodes(self) -> frozenset[str]:
         """The nodes it takes."""
@@ -104,7 +109,8 @@ class Ties:
             if unit.address in by_address:
                 there[unit.address] = by_address[unit.address]
             elif not unit.is_wanted:
-                there |= {item.address: item for item in by_lane.get(unit.lane, ()) if item.boots}
+                coming = (item for item in by_lane.get(unit.lane, ()) if item.boots or item.is_unknown)
+                there |= {item.address: item for item in coming}
             found[unit.address] = tuple(there[address] for address in sorted(there))
         return found
 
@@ -131,7 +137,7 @@ def tie(candidates: tuple[Candidate, ...], units: tuple[Unit, ...]) -> Ties:
     for candidate in candidates:
         if candidate.is_refused:
             ties.blocked[candidate.address] = "refused"
-        elif candidate.rule.situation is Situation.UNKNOWN:
+        elif candidate.is_unknown:
             names = ", ".join(state.node for state in candidate.view.unknown)
             ties.blocked[candidate.address] = f"{names} cannot be read"
     while _spread(ties):

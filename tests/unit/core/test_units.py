@@ -178,3 +178,10 @@ def test_a_lane_that_nobody_wants_goes_where_it_can_be_seen() -> None:
     left = gang("z", ("n1", "n2"))
     made = plan(desired(gang("b", ("n3",))), observed(unknown("n1"), facts("n2", container(left, 1)), facts("n3")))
     assert "c/z/cut/n2/stop/fleet-z-r1-v1" in {step.id for step in made.steps}
+
+
+@pytest.mark.parametrize("state", ["running", "exited"])
+def test_a_lane_that_moves_to_a_node_that_cannot_be_read_stays_where_it_is(state: str) -> None:
+    here, there = gang("a", ("n1",)), gang("a", ("n2",), cluster="d")
+    made = plan(desired(there, nodes=("n1",)), observed(facts("n1", container(here, state=state)), unknown("n2")))
+    assert () == made.steps
