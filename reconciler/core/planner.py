@@ -42,7 +42,7 @@ def make_plan(desired: Desired, observed: Observed, options: PlanOptions | None 
     survey = _survey(desired, observed)
     ties = tie(survey.candidates, survey.units)
     staging = Staging.of(_views(_moving(ties)), desired.transfer, observed)
-    steps = _lay_out(ties, staging)
+    steps = _lay_out(ties, staging, _places(desired, observed, ties))
     return sealed(
         replace(
             remarks.nothing_to_do(desired, observed, options),
@@ -141,7 +141,7 @@ def _moving(ties: Ties) -> list[Candidate]:
     return [item for item in ties.candidates if item.address not in ties.blocked]
 
 
-def _lay_out(ties: Ties, staging: Staging) -> Layout:
+def _lay_out(ties: Ties, staging: Staging, places: frozenset[tuple[str, str]]) -> Layout:
     """Stage every gang that goes on; stop units behind the stages of their whole bond; then boot, confirm and retire.
 
     Of a bond (`units.bonds`) nothing is stopped before all is staged, and nothing is confirmed before all is proved.
@@ -162,8 +162,18 @@ def _lay_out(ties: Ties, staging: Staging) -> Layout:
         if may_be_removed(ties, unit):
             after = (*stops[unit.address], *_of_bond(bond_of[unit.address], confirms))
             loose += remove_steps(unit, room_reason(ties, unit), after)
-    ways_back = [_way_back(bond, moving, units, gangs) for bond in sorted(set(bond_of.values()), key=min)]
+    ways_back = [_way_back(bond, moving, units, gangs, places) for bond in sorted(set(bond_of.values()), key=min)]
     return Layout(tuple(gangs.values()), tuple(loose), tuple(way for way in ways_back if way is not None))
+
+
+def _places(desired: Desired, observed: Observed, ties: Ties) -> frozenset[tuple[str, str]]:
+    """Which gang runs on which node now, or is to boot there."""
+    running = {
+        (item.container.owner.gang, item.node)
+        for item in ours(desired, observed)
+        if item.container.owner is not None and item.container.is_running
+    }
+    return frozenset(running | {(item.address, node) for item in _moving(ties) for node in item.nodes})
 
 
 def _of_bond(bond: frozenset[str], steps: dict[str, tuple[Step, ...]]) -> tuple[Step, ...]:
@@ -171,12 +181,19 @@ def _of_bond(bond: frozenset[str], steps: dict[str, tuple[Step, ...]]) -> tuple[
 
 
 def _way_back(
-    bond: frozenset[str], moving: list[Candidate], units: list[Unit], gangs: dict[str, GangSteps]
+    bond: frozenset[str],
+    moving: list[Candidate],
+    units: list[Unit],
+    gangs: dict[str, GangSteps],
+    places: frozenset[tuple[str, str]],
 ) -> Rollback | None:
     """None for what only stops: there is nothing to go back from."""
     candidates = [item for item in moving if item.address in bond]
+    taken = frozenset(node for address, node in places if address not in bond)
     undo = tuple(step for item in candidates for step in gangs[item.address].undo)
-    return rollback_of(candidates, [unit for unit in units if unit.address in bond], undo) if candidates else None
+    if not candidates:
+        return None
+    return rollback_of(candidates, [unit for unit in units if unit.address in bond], undo, taken)
 
 
 def _builders(moving: Iterable[Candidate], staging: Staging) -> dict[str, Builder]:

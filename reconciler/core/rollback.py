@@ -19,10 +19,15 @@ from reconciler.core.steps import STOPPED_STATES
 from reconciler.core.units import Candidate, Unit
 
 
-def rollback_of(candidates: Iterable[Candidate], units: Iterable[Unit], stops: tuple[Step, ...]) -> Rollback:
-    """The way back of a group: `candidates` boot or are proved, `units` make room for them, `stops` undo the boots."""
+def rollback_of(
+    candidates: Iterable[Candidate], units: Iterable[Unit], stops: tuple[Step, ...], taken: frozenset[str] = frozenset()
+) -> Rollback:
+    """The way back of a group: `candidates` boot or are proved, `units` make room for them, `stops` undo the boots.
+
+    `taken`: nodes on which others run or are to run: what did not run there when the plan was made does not come back.
+    """
     candidates, units = tuple(candidates), tuple(units)
-    coming = returning(candidates, units)
+    coming = tuple(item for item in returning(candidates, units) if item.runs or item.nodes.isdisjoint(taken))
     gangs = sorted({item.address for item in candidates} | {unit.address for unit in units})
     gone = tuple(stop.id for stop in stops)
     steps = stops + tuple(step for item in coming for step in _return(item, gone))

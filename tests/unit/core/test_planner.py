@@ -493,3 +493,11 @@ def test_of_two_lanes_that_a_person_let_run_on_one_node_the_proved_and_wanted_on
     for stranger in (container(other), container(other, proved=False)):
         made = plan(desired(wanted), observed(facts("n1", container(old), stranger)))
         assert ["fleet-a-r0-v1"] == [step.target for step in ways_back(made) if step.op is Op.START]
+
+
+def test_a_lane_that_lay_stopped_where_another_runs_now_does_not_come_back_there() -> None:
+    here, there = gang("z", ("n2",)), gang("z", ("n1",), cluster="d")
+    beside = gang("w", ("n2",), cluster="r")
+    n2 = facts("n2", container(beside), container(here, state="exited"))
+    made = plan(desired(there, beside), observed(facts("n1"), n2))
+    assert [] == [step.target for step in ways_back(made) if step.op is Op.START]
