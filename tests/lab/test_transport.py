@@ -383,7 +383,8 @@ async def test_where_there_is_no_relay_the_bytes_come_straight(clean_lab: Lab) -
         node3.exec(["mount", "--bind", "/bin/false", "/usr/bin/python3"])
         try:
             async with ways(clean_lab, relays_of(clean_lab), server, known, "node1") as way:
-                assert "the relay on node3 ended as it started" in way["node1"].why
+                said = ("the relay on node3 ended as it started", "ended: without a word")  # whichever is seen first
+                assert any(text in way["node1"].why for text in said)
         finally:
             node3.exec(["umount", "/usr/bin/python3"])
         async with (
