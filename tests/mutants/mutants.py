@@ -95,8 +95,8 @@ MUTANTS = (
     Mutant(
         "unknown-is-empty",
         "reconciler.core.units",
-        "elif candidate.rule.situation is Situation.UNKNOWN:",
-        "elif candidate.rule.situation is None:",
+        "elif candidate.is_unknown:",
+        "elif candidate.rule is None:",
         "a lane whose node cannot be read does not keep what it replaces from being stopped",
     ),
     Mutant(
