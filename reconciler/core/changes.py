@@ -7,10 +7,8 @@ from reconciler.core.diff import FieldChange
 from reconciler.core.explain import boot_notes, boot_reason, found_fields
 from reconciler.core.observed import Source
 from reconciler.core.plan import Change, Kind, Outage
+from reconciler.core.steps import FOREIGN_GRACE_S
 from reconciler.core.units import Candidate, Ties, Unit
-
-GRACE_S = 30.0
-"""What a container that is nobody's gets to stop."""
 
 KINDS = {
     Situation.ABSENT: Kind.BOOT,
@@ -95,6 +93,8 @@ def outages(ties: Ties) -> tuple[Outage, ...]:
         if item.boots and item.address not in ties.blocked and (running or foreign):
             placed = [placed for unit in running for placed in unit.running]
             stops = tuple(sorted(unit.address for unit in running)) + tuple(sorted(foreign))
-            stop_s = max((one.container.owner.stop_grace_s for one in placed if one.container.owner), default=GRACE_S)
+            stop_s = max(
+                (one.container.owner.stop_grace_s for one in placed if one.container.owner), default=FOREIGN_GRACE_S
+            )
             found.append(Outage(item.address, tuple(sorted(item.nodes)), stops, stop_s, item.view.gang.gate.boot_s))
     return tuple(found)

@@ -13,6 +13,9 @@ from reconciler.core.units import Candidate, Unit
 
 STOPPED_STATES = ("created", "dead", "exited")
 
+FOREIGN_GRACE_S = 30.0
+"""What a container that is nobody's gets to stop."""
+
 
 def _running_states() -> tuple[str, ...]:
     return tuple(sorted(RUNNING_STATES))
@@ -137,6 +140,7 @@ class Builder:
                 reason=f"makes room for {self._address}, as `may_stop` allows",
                 container_id=item.container.id,
                 states=_running_states(),
+                grace_s=FOREIGN_GRACE_S,
                 requires=_ids(after),
             )
             for item in self.candidate.view.displaced
