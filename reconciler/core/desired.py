@@ -77,10 +77,20 @@ class Ready:
 
 
 @dataclass(frozen=True)
+class Endpoint:
+    """A page of a rank that answers 200 when the rank is up. `address` as seen from its own node."""
+
+    port: int
+    path: str
+    address: str = "127.0.0.1"
+
+
+@dataclass(frozen=True)
 class RankSpec:
     """One rank: which node, which role, which container, which ports it listens on.
 
-    `paths` have to be there on the node before it boots: what is mounted, and the model.
+    `paths` have to be there on the node before it boots: what is mounted, and the model. `endpoints`: pages that answer
+    when it is up, beside the head's own (`HealthGate.path`).
     """
 
     index: int
@@ -93,6 +103,7 @@ class RankSpec:
     memory_bytes: int | None = None
     stop_grace_s: float = 30.0
     paths: tuple[str, ...] = ()
+    endpoints: tuple[Endpoint, ...] = ()
 
     @cached_property
     def fingerprint(self) -> str:
@@ -134,12 +145,25 @@ class HealthGate:
 
 
 @dataclass(frozen=True)
+class Preflight:
+    """A command that tells from the image alone whether a rank's command line can work: exit 0 when it can.
+
+    It runs in a container of its own, without GPUs, on one node of the gang. `deadline_s` in seconds.
+    """
+
+    rank: int
+    entrypoint: tuple[str, ...]
+    command: tuple[str, ...] = ()
+    deadline_s: float = 120.0
+
+
+@dataclass(frozen=True)
 class Gang:
     """All ranks of one lane on one cluster: changed together or not at all.
 
     `boot_order` lists waves of rank indexes; a wave starts when every rank of the one before is ready. `url` is where
     the lane answers its users (OpenAI-compatible base). `may_stop`: foreign containers that may go to make room, by
-    name.
+    name. `preflight` is tried before anything stops.
     """
 
     lane: str
@@ -151,6 +175,7 @@ class Gang:
     url: str
     shares: bool = False
     may_stop: tuple[str, ...] = ()
+    preflight: Preflight | None = None
 
     @property
     def address(self) -> str:

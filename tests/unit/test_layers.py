@@ -24,7 +24,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "reconciler.images": ("specs", "reconciler.core", "reconciler.threads"),
     "reconciler.nodes": ("specs", "reconciler.core", "reconciler.images", "reconciler.threads"),
     "reconciler.testing": ("reconciler.core", "reconciler.nodes"),
-    "reconciler.execution": ("state", "reconciler.core", "reconciler.nodes"),
+    "reconciler.execution": ("state", "reconciler.core", "reconciler.engines", "reconciler.nodes"),
     "reconciler.views": ("reconciler.core",),
     "reconciler.history": ("specs", "state", "reconciler.core"),
     "reconciler.resume": ("state", "reconciler.core", "reconciler.nodes"),
