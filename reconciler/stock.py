@@ -23,6 +23,7 @@ from reconciler.core.leases import Claim
 from reconciler.core.lock import Lock, LockedImage
 from reconciler.core.observed import LocalImage, NodeFacts, Observed, Unknown
 from reconciler.core.retention import Holding, Rules, Standing, Wanted, judged
+from reconciler.engines.pins import pin_of
 from reconciler.execution.fencing import FencedNode
 from reconciler.execution.leasing import LeaseKeeper
 from reconciler.fleet import OBSERVE_S, Fleet
@@ -78,14 +79,10 @@ def rules_of(spec: specs.Spec, lock: Lock) -> Rules:
     """What is said of keeping images: by all lanes of the spec, placed or not, by its settings, by `fleet.lock`."""
     lanes: dict[ImagePin, list[str]] = {}
     for name, lane in sorted(spec.lanes.items()):
-        lanes.setdefault(lock.pinned(_pin(lane.image)), []).append(name)
+        lanes.setdefault(lock.pinned(pin_of(lane.image)), []).append(name)
     wanted = tuple(Wanted(pin, tuple(names)) for pin, names in lanes.items())
     locked = tuple(lock.pinned(ImagePin(_reference(image), image.digest, image.kind)) for image in lock.images)
     return Rules(wanted, spec.images.retain, spec.images.protect, locked)
-
-
-def _pin(image: specs.ImageRef) -> ImagePin:
-    return ImagePin(image.text, image.digest, image.kind, image.registry or None, image.repository or None)
 
 
 def _reference(image: LockedImage) -> str:

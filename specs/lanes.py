@@ -22,7 +22,7 @@ from specs.fields import (
 )
 from specs.images import ImageRef
 from specs.inventory import NodeNames
-from specs.paths import AbsolutePath, MountTarget, NodePath, RelativePath, normal_target
+from specs.paths import AbsolutePath, MountTarget, NodePath, RelativePath, normal_path
 from specs.quantities import ByteSize, Duration, PositiveDuration
 from specs.records import Record
 
@@ -104,7 +104,7 @@ class Mount(Record):
 def _apart(mounts: tuple[Mount, ...]) -> tuple[Mount, ...]:
     first: dict[str, int] = {}
     for index, mount in enumerate(mounts):
-        seen = first.setdefault(normal_target(mount.target), index)
+        seen = first.setdefault(normal_path(mount.target), index)
         if seen != index:
             raise refuse(
                 f"'{mount.target[:80]}' is mounted twice",

@@ -39,13 +39,13 @@ def _absolute(text: str) -> str:
     return _no_parent(text)
 
 
-def normal_target(text: str) -> str:
-    """Return a path in a container as Docker sees it: "/m/" and "//m" are "/m"."""
+def normal_path(text: str) -> str:
+    """Return an absolute path as Docker says it back: "/m/" and "//m" are "/m"."""
     return f"/{posixpath.normpath(text).lstrip('/')}"
 
 
 def _mount_target(text: str) -> str:
-    if normal_target(_absolute(text)) == "/":
+    if normal_path(_absolute(text)) == "/":
         raise refuse("nothing can be mounted at /", "It is the image's own root.", "name a folder below it")
     return text
 

@@ -45,7 +45,7 @@ def engines_can_work(draft: specs.Draft) -> Iterator[specs.Diagnostic]:
     """Each lane has what its engine needs, placed or not."""
     for name, lane in draft.lanes.items():
         engine = ENGINES.get(lane.engine)
-        for fault in engine.faults(lane) if engine else ():
+        for fault in engine.faults(lane, draft.models.get(lane.model or "")) if engine else ():
             yield draft.at(("lanes", name, *fault.loc), fault.summary, fault.detail, fault.hint)
 
 
@@ -69,6 +69,7 @@ def _gang(spec: specs.Spec, lock: Lock, placement: specs.Placement) -> Gang:
         url=f"http://{_bracketed(job.head.node.ssh.host)}:{cluster.port}/v1",
         shares=lane.shares,
         may_stop=placement.may_stop,
+        preflight=engine.preflight(job),
     )
 
 
@@ -100,6 +101,7 @@ def _rank(job: Job, engine: Engine, seat: Seat) -> RankSpec:
         memory_bytes=job.lane.memory,
         paths=job.node_paths(seat),
         stop_grace_s=job.lane.stop_grace if part.stop_grace_s is None else part.stop_grace_s,
+        endpoints=engine.endpoints(job, seat),
     )
 
 

@@ -4,13 +4,19 @@ Adding an engine: write a module with an `ENGINE` value like those beside this f
 `reconciler/engines/__init__.py`.
 """
 
-import posixpath
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from typing import Literal
 
 import specs
-from reconciler.core.desired import ContainerSpec, EnvValue, ImagePin, Mount, Ready, SecretRef
+from reconciler.core.desired import ContainerSpec, Endpoint, EnvValue, Mount, Preflight, Ready, SecretRef
+from reconciler.engines.pins import pin_of
+from specs.paths import normal_path
+
+PhaseName = Literal["image", "weights", "load", "compile", "capture", "api"]
+"""The phases of a boot that engines' logs tell of, in order: the image starts, weights are found and read, the model is
+set up, kernels are compiled or tuned, graphs are captured, the API opens."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,7 @@ class Job:
 
     def node_paths(self, seat: Seat) -> tuple[str, ...]:
         """What has to be there on the node: all that is mounted, and the model where a mount shows it."""
-        mounts = {_clean(seat.node.expand(item.source)) for item in self.lane.mounts}
+        mounts = {normal_path(seat.node.expand(item.source)) for item in self.lane.mounts}
         model = seat.node.expand(self.model.path) if self.model and self.model.path else None
         if model is not None and any(PurePosixPath(model).is_relative_to(source) for source in mounts):
             mounts.add(model)
@@ -68,7 +74,7 @@ class Job:
 
     def _through_mounts(self, seat: Seat, path: PurePosixPath) -> str:
         """Where the container sees a path of the node: by the deepest mount above it, else at the same place."""
-        mounts = [(PurePosixPath(_clean(seat.node.expand(item.source))), item.target) for item in self.lane.mounts]
+        mounts = [(PurePosixPath(normal_path(seat.node.expand(item.source))), item.target) for item in self.lane.mounts]
         above = [(source, target) for source, target in mounts if path.is_relative_to(source)]
         if not above:
             return str(path)
@@ -103,14 +109,40 @@ class Fault:
 
 
 @dataclass(frozen=True)
+class Phase:
+    """A part of a boot, and a regular expression found in the log line with which it begins."""
+
+    name: PhaseName
+    pattern: str
+
+
+def _no_preflight(_: Job) -> None:
+    return None
+
+
+def _no_endpoints(_: Job, __: Seat) -> tuple[Endpoint, ...]:
+    return ()
+
+
+@dataclass(frozen=True)
 class Engine:
-    """An engine by name. `faults` looks at a lane alone (placed or not)."""
+    """An engine by name.
+
+    `faults` looks at a lane and its model alone (placed or not). `phases` are in the order of a boot; a line of `fatal`
+    (regular expressions) means that the boot cannot succeed any more. `endpoints` are the pages of a rank that answer
+    200 when it is up, beside the head's own. `owned_env`: variables that a lane may not set, with what decides them.
+    """
 
     name: str
     summary: str
-    faults: Callable[[specs.Lane], Iterator[Fault]]
+    faults: Callable[[specs.Lane, specs.Model | None], Iterator[Fault]]
     part: Callable[[Job, Seat], Part]
     boot_order: Callable[[Job], tuple[tuple[int, ...], ...]]
+    phases: tuple[Phase, ...] = ()
+    fatal: tuple[str, ...] = ()
+    preflight: Callable[[Job], Preflight | None] = _no_preflight
+    endpoints: Callable[[Job, Seat], tuple[Endpoint, ...]] = _no_endpoints
+    owned_env: Mapping[str, str] = field(default_factory=dict)
 
 
 def container(job: Job, seat: Seat, part: Part) -> ContainerSpec:
@@ -118,12 +150,13 @@ def container(job: Job, seat: Seat, part: Part) -> ContainerSpec:
     lane = job.lane
     wrapped = lane.entrypoint is not None and part.program
     return ContainerSpec(
-        image=_pin(lane.image),
+        image=pin_of(lane.image),
         entrypoint=lane.entrypoint or part.program or None,
         command=(*part.program, *part.command) if wrapped else part.command,
         env=_env(lane, part),
         mounts=tuple(
-            Mount(_clean(seat.node.expand(item.source)), _clean(item.target), item.read_only) for item in lane.mounts
+            Mount(normal_path(seat.node.expand(item.source)), normal_path(item.target), item.read_only)
+            for item in lane.mounts
         ),
         devices=tuple(_shortest(item) for item in lane.devices),
         shm_bytes=lane.shm_size or None,
@@ -132,9 +165,9 @@ def container(job: Job, seat: Seat, part: Part) -> ContainerSpec:
     )
 
 
-def _clean(path: str) -> str:
-    """As Docker says it back: `//m/./x/` is `/m/x`. Any other form would differ from what is found, for ever."""
-    return "/" + posixpath.normpath(path).lstrip("/")
+def _mount(seat: Seat, mount: specs.Mount) -> Mount:
+    """In the form in which Docker says it back: any other would differ from what is found, for ever."""
+    return Mount(normal_path(seat.node.expand(mount.source)), normal_path(mount.target), mount.read_only)
 
 
 def _shortest(device: str) -> str:
@@ -142,10 +175,6 @@ def _shortest(device: str) -> str:
     short = device.removesuffix(":rwm")
     outside, _, inside = short.partition(":")
     return outside if inside == outside else short
-
-
-def _pin(image: specs.ImageRef) -> ImagePin:
-    return ImagePin(image.text, image.digest, image.kind, image.registry or None, image.repository or None)
 
 
 def _env(lane: specs.Lane, part: Part) -> tuple[tuple[str, EnvValue], ...]:

@@ -29,7 +29,7 @@ NAMES = (
 )
 
 
-def _faults(lane: specs.Lane) -> Iterator[Fault]:
+def _faults(lane: specs.Lane, _: specs.Model | None) -> Iterator[Fault]:
     if not lane.argv:
         yield Fault(("engine",), "a custom engine needs `argv`", "It says what to run on each rank.", "set `argv`")
     for index, word in enumerate(lane.argv):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import specs
 from reconciler.core.desired import Ready
-from reconciler.engines.base import Engine, Fault, Job, Part, Seat
+from reconciler.engines.base import Engine, Fault, Job, Part, Phase, Seat
 from reconciler.engines.flags import flags
 
 RPC_PORT = 50052
@@ -20,12 +20,33 @@ WORKER_GRACE_S = 1.0
 OWNED = {"model": "model", "alias": "served_name", "a": "served_name", "m": "model"}
 """Flags made from other keys of the lane."""
 
+PHASES = (
+    Phase("weights", r"load_model: loading model|llama_model_loader: loaded meta data"),
+    Phase("load", r"load_tensors: "),
+    Phase("compile", r"constructing llama_context|llama_kv_cache"),
+    Phase("capture", r"warming up the model"),
+    Phase("api", r"server is listening on"),
+)
+"""From the server's log. It compiles nothing: what comes before the warm-up is the context with its cache."""
+
+FATAL = (
+    r"error loading model",
+    r"failed to load model",
+    r"failed to create context",
+    r"exiting due to (model loading|HTTP server) error",
+    r"error: invalid argument: ",
+    r"error while handling argument ",
+    r"couldn't bind HTTP server socket",
+    r"Remote RPC server crashed",
+)
+"""After these the server ends, or will never answer."""
+
 
 def _rpc_port(lane: specs.Lane) -> int:
     return lane.ports.get("rpc", RPC_PORT)
 
 
-def _faults(lane: specs.Lane) -> Iterator[Fault]:
+def _faults(lane: specs.Lane, _: specs.Model | None) -> Iterator[Fault]:
     if lane.model is None:
         yield Fault(("engine",), "llamacpp needs a model", "The server loads one GGUF file.", "set `model` of the lane")
     if lane.argv:
@@ -81,4 +102,12 @@ def _boot_order(job: Job) -> tuple[tuple[int, ...], ...]:
     return (workers, (0,)) if workers else ((0,),)
 
 
-ENGINE = Engine("llamacpp", "llama.cpp: llama-server, with RPC workers on further nodes", _faults, _part, _boot_order)
+ENGINE = Engine(
+    "llamacpp",
+    "llama.cpp: llama-server, with RPC workers on further nodes",
+    _faults,
+    _part,
+    _boot_order,
+    phases=PHASES,
+    fatal=FATAL,
+)

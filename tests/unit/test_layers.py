@@ -65,6 +65,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "reconciler.stock": (
         "specs",
         "reconciler.core",
+        "reconciler.engines",
         "reconciler.execution",
         "reconciler.fleet",
         "reconciler.images",
