@@ -9,6 +9,7 @@ from specs.lanes import Health, Lane, Model, Mount, Parallel, Parked, Placement,
 from specs.loader import load, load_inventory
 from specs.model import Spec
 from specs.quantities import parse_duration, parse_size
+from specs.requirements import Requirement
 from specs.rules import Rule
 from specs.schema import json_schema
 
@@ -33,6 +34,7 @@ __all__ = [
     "Placement",
     "Probe",
     "Registry",
+    "Requirement",
     "Rule",
     "Secret",
     "Spec",

@@ -25,6 +25,7 @@ from specs.inventory import NodeNames
 from specs.paths import AbsolutePath, MountTarget, NodePath, RelativePath, normal_path
 from specs.quantities import ByteSize, Duration, PositiveDuration
 from specs.records import Record
+from specs.requirements import ConfigKey, Requirements
 
 Words = Annotated[tuple[Text, ...], Strict(strict=False)]
 Degree = Annotated[int, Field(ge=1, le=65536)]
@@ -76,6 +77,12 @@ class Model(Record):
         default_factory=dict, description="default engine arguments of the lanes that serve this model"
     )
     served_name: Line | None = Field(default=None, description="the model's name in the HTTP API")
+    config: dict[ConfigKey, JsonValue] = Field(
+        default_factory=dict,
+        description="what its config.json says, or the part that matters: num_attention_heads, num_key_value_heads, "
+        "...; lanes that it cannot be split for are refused",
+    )
+    requires: Requirements = Field(default=(), description="settings that every lane of this model must have")
 
     @model_validator(mode="after")
     def _says_where(self) -> "Model":
@@ -190,6 +197,9 @@ class Lane(Record):
     devices: Annotated[tuple[Device, ...], Strict(strict=False)] = Field(
         default=(), description="devices of the node, e.g. /dev/infiniband"
     )
+    rdma: bool = Field(
+        default=False, description="whether ranks need RDMA: each node's interface of the cluster then names its `hca`"
+    )
     shm_size: ByteSize | None = Field(default=None, description="size of /dev/shm in bytes (64GiB)")
     ulimits: dict[Ulimit, Annotated[int, Field(ge=-1, le=2**63 - 1)]] = Field(
         default_factory=dict, description="limits by name, soft and hard alike, e.g. memlock: -1 (no limit)"
@@ -210,9 +220,16 @@ class Lane(Record):
     parked: Parked | None = Field(default=None, description="set: the lane is kept and checked, but never placed")
 
     @property
+    def gpu_count(self) -> int:
+        """How many GPUs all its ranks take: tensor x pipeline x data."""
+        # SGLang's data parallel attention takes its groups out of the tensor parallel ones.
+        data = 1 if self.args.get("enable-dp-attention") else self.parallel.data
+        return math.prod((self.parallel.tensor, self.parallel.pipeline, data))
+
+    @property
     def node_count(self) -> int:
-        """How many nodes the lane takes: `nodes`, else tensor x pipeline x data, which is one GPU a node."""
-        return self.nodes or math.prod((self.parallel.tensor, self.parallel.pipeline, self.parallel.data))
+        """How many nodes the lane takes: `nodes`, else one for each of its GPUs."""
+        return self.nodes or self.gpu_count
 
 
 class Placement(Record):

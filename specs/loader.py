@@ -34,7 +34,11 @@ _WORDS: Shape = {"*": Mode.TEXT}
 _SHAPES: dict[str, Shape] = {
     "images": {"vault": Mode.PATH},
     "nodes": {"ssh": {"identity_file": Mode.PATH, "known_hosts": Mode.PATH}},
-    "models": {"args": Mode.JSON},
+    "models": {
+        "args": Mode.JSON,
+        "config": Mode.JSON,
+        "requires": {"*": {"env": _WORDS, "args": Mode.JSON}},
+    },
     "lanes": {"args": Mode.JSON, "env": _WORDS, "argv": _WORDS, "entrypoint": _WORDS},
 }
 

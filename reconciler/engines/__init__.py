@@ -9,6 +9,7 @@ from reconciler.core.desired import Desired, Gang, HealthGate, NodeDeclaration, 
 from reconciler.core.lock import NO_LOCK, Lock
 from reconciler.engines import custom, llamacpp
 from reconciler.engines.base import Engine, Job, Seat, container
+from reconciler.engines.limits import LIMITS
 
 __all__ = ["ENGINES", "RULES", "Engine", "desired_fleet"]
 
@@ -49,7 +50,7 @@ def engines_can_work(draft: specs.Draft) -> Iterator[specs.Diagnostic]:
             yield draft.at(("lanes", name, *fault.loc), fault.summary, fault.detail, fault.hint)
 
 
-RULES: tuple[specs.Rule, ...] = (engines_exist, engines_can_work)
+RULES: tuple[specs.Rule, ...] = (engines_exist, engines_can_work, *LIMITS)
 """What engines ask of a spec, for `specs.load`."""
 
 

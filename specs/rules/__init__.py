@@ -9,6 +9,7 @@ from specs.rules.capacity import (
     gpus_fit,
     memory_fits,
     named_nodes_fit,
+    parallel_fits,
     shared_memory_fits,
 )
 from specs.rules.conflicts import lane_is_placed_once, nodes_are_not_shared, ports_differ
@@ -17,6 +18,8 @@ from specs.rules.fabric import (
     args_leave_the_fabric_alone,
     env_leaves_the_fabric_alone,
     hosts_differ,
+    interfaces_differ,
+    rdma_is_there,
     rendezvous_is_reachable,
 )
 from specs.rules.references import (
@@ -27,6 +30,7 @@ from specs.rules.references import (
     paths_resolve,
     placement_names_exist,
 )
+from specs.rules.requirements import requirements_are_met
 
 Rule = Callable[[Draft], Iterator[Diagnostic]]
 
@@ -41,6 +45,7 @@ RULES: tuple[Rule, ...] = (
     named_nodes_fit,
     memory_fits,
     gpus_fit,
+    parallel_fits,
     shared_memory_fits,
     lane_is_placed_once,
     nodes_are_not_shared,
@@ -49,6 +54,9 @@ RULES: tuple[Rule, ...] = (
     args_leave_the_fabric_alone,
     hosts_differ,
     addresses_differ,
+    interfaces_differ,
+    rdma_is_there,
     rendezvous_is_reachable,
+    requirements_are_met,
 )
 """Every rule; their order does not matter, for diagnostics are sorted."""

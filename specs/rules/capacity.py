@@ -60,6 +60,23 @@ def gpus_fit(draft: Draft) -> Iterator[Diagnostic]:
         yield from _too_small(draft, placed, "gpus", f"a rank takes {need} GPUs, too many for", small)
 
 
+def parallel_fits(draft: Draft) -> Iterator[Diagnostic]:
+    """The GPUs a lane is split over are the same number on each of its nodes, and no more than a node has."""
+    for placed in draft.placed():
+        total, nodes = placed.lane.gpu_count, len(placed.nodes)
+        if total == 1 or nodes != placed.lane.node_count:
+            continue
+        if total % nodes:
+            yield _unsplit(draft, placed, f"{_product(placed)} cannot be spread evenly over {nodes} nodes")
+            continue
+        each = total // nodes
+        has = {node: _gpus(draft, placed, node) for node in placed.nodes if node in draft.nodes}
+        if small := {node: gpus for node, gpus in has.items() if 0 < gpus < each}:  # none at all: it runs on the CPU
+            node, gpus = next(iter(small.items()))
+            what = f"{_product(placed)} on {nodes} nodes is {each} a node, too many for {listing(small)}"
+            yield _unsplit(draft, placed, f"{what} ({node} has {gpus})")
+
+
 def shared_memory_fits(draft: Draft) -> Iterator[Diagnostic]:
     """What the lanes that share a node declare adds up to no more than the node has."""
     taken: dict[str, int] = {}
@@ -86,6 +103,23 @@ def _too_small(draft: Draft, placed: Placed, key: str, what: str, small: dict[st
             f"{what} {listing(small)} ({node} has {has})",
             f"The lane is placed at {draft.place(*placed.loc)}.",
         )
+
+
+def _unsplit(draft: Draft, placed: Placed, summary: str) -> Diagnostic:
+    at = f"The lane is placed at {draft.place(*placed.loc)}."
+    return draft.at(("lanes", placed.placement.lane, "parallel"), summary, at, "change `parallel` or `nodes`")
+
+
+def _product(placed: Placed) -> str:
+    """ "tensor 8 x pipeline 2 = 16 GPUs"."""
+    lane = placed.lane
+    degrees = {"tensor": lane.parallel.tensor, "pipeline": lane.parallel.pipeline, "data": lane.parallel.data}
+    said = " x ".join(f"{name} {degree}" for name, degree in degrees.items() if degree > 1)
+    return f"{said} = {lane.gpu_count} GPUs"
+
+
+def _gpus(draft: Draft, placed: Placed, node: str) -> int:
+    return draft.nodes[node].gpus if placed.lane.gpus is None else placed.lane.gpus
 
 
 def _why_so_many(placed: Placed) -> str:

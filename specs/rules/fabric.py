@@ -44,6 +44,9 @@ OWNED_ARGS = {
 """Engine arguments that the cluster sets, with what in the spec decides them; '_' counts as '-'."""
 
 
+RDMA = "/dev/infiniband"
+
+
 def env_leaves_the_fabric_alone(draft: Draft) -> Iterator[Diagnostic]:
     """No lane sets an environment variable that the cluster owns."""
     for loc in draft.keys("lanes", "*", "env", "*"):
@@ -87,6 +90,47 @@ def addresses_differ(draft: Draft) -> Iterator[Diagnostic]:
                     f"'{name}' and '{seen}' have the same address {interface.address}",
                     f"'{seen}' has it at {draft.place(*its)}.",
                 )
+
+
+def interfaces_differ(draft: Draft) -> Iterator[Diagnostic]:
+    """The fabric interfaces of one node are as many in its kernel."""
+    for node, spec in draft.nodes.items():
+        first: dict[str, str] = {}
+        for key, interface in spec.interfaces.items():
+            seen = first.setdefault(interface.name, key)
+            if seen != key:
+                yield draft.at(
+                    ("nodes", node, "interfaces", key, "name"),
+                    f"'{key}' and '{seen}' of {node} are the same interface {interface.name}",
+                    f"'{seen}' has it at {draft.place('nodes', node, 'interfaces', seen, 'name')}.",
+                    f"`ip link` on {node} shows the names",
+                )
+
+
+def rdma_is_there(draft: Draft) -> Iterator[Diagnostic]:
+    """A lane that needs RDMA has the device, and its cluster says which adapter of each node is the fabric's."""
+    for name, lane in draft.lanes.items():
+        if lane.rdma and not any(device.startswith(RDMA) for device in lane.devices):
+            hint = f"write `devices: [{RDMA}]`"
+            yield draft.at(("lanes", name, "rdma"), f"the lane '{name}' needs RDMA, and no device for it", "", hint)
+    for placed in draft.placed():
+        if placed.lane.rdma and len(placed.nodes) > 1:
+            yield from _without_rdma(draft, placed)
+
+
+def _without_rdma(draft: Draft, placed: Placed) -> Iterator[Diagnostic]:
+    key, cluster = placed.cluster.interface, placed.placement.cluster
+    why = f"The lane {placed.placement.lane} needs RDMA (`rdma: true`); {draft.place(*placed.loc)} places it there."
+    if key is None:
+        summary = f"the cluster '{cluster}' has no fabric: {placed.placement.lane} needs RDMA"
+        yield draft.at((*placed.loc, "cluster"), summary, why, "set `interface` of the cluster")
+        return
+    for node in placed.nodes:
+        interface = draft.nodes[node].interfaces.get(key) if node in draft.nodes else None
+        if interface is not None and interface.hca is None:
+            summary = f"interface '{key}' of {node} names no `hca`: {placed.placement.lane} needs RDMA"
+            hint = f"`rdma link` on {node} shows the adapter"
+            yield draft.at(("nodes", node, "interfaces", key), summary, why, hint)
 
 
 def rendezvous_is_reachable(draft: Draft) -> Iterator[Diagnostic]:

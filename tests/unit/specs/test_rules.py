@@ -40,6 +40,37 @@ CASES: dict[str, tuple[str, list[Edit]]] = {
         [("    nodes: 2\n", '    entrypoint: ["{paths.x}/y"]\n    nodes: 2\n')],
     ),
     "a cluster is too small": ("21:26: the lane 'duo' takes 4 nodes, the cluster has 2", [("nodes: 2", "nodes: 4")]),
+    "a lane cannot be spread evenly over its nodes": (
+        "16:15: tensor 3 = 3 GPUs cannot be spread evenly over 2 nodes",
+        [("    nodes: 2\n", "    nodes: 2\n    parallel: {tensor: 3}\n")],
+    ),
+    "a lane wants more GPUs than its nodes have": (
+        "16:15: tensor 2 x pipeline 2 = 4 GPUs on 2 nodes is 2 a node, too many for n1, n2 (n1 has 1)",
+        [("    nodes: 2\n", "    nodes: 2\n    parallel: {tensor: 2, pipeline: 2}\n")],
+    ),
+    "a lane takes fewer GPUs a rank than it is split over": (
+        "16:15: tensor 4 = 4 GPUs on 2 nodes is 2 a node, too many for n1, n2 (n1 has 1)",
+        [("    nodes: 2\n", "    nodes: 2\n    parallel: {tensor: 4}\n    gpus: 1\n"), ("gpus: 1", "gpus: 2")],
+    ),
+    "two interfaces of a node are one": (
+        "3:135: 'f1' and 'f0' of n1 are the same interface e0",
+        [("address: 10.0.0.1}}", "address: 10.0.0.1}, f1: {name: e0, address: 10.0.1.1}}")],
+    ),
+    "a lane needs RDMA and has no device": (
+        "16:11: the lane 'duo' needs RDMA, and no device for it",
+        [("    nodes: 2\n", "    nodes: 2\n    rdma: true\n"), ("name: e0", "name: e0, hca: r0"),
+         ("name: e0, a", "name: e0, hca: r0, a")],
+    ),
+    "a lane needs RDMA on a cluster without a fabric": (
+        "23:26: the cluster 'pair' has no fabric: duo needs RDMA",
+        [("    nodes: 2\n", "    nodes: 2\n    rdma: true\n    devices: [/dev/infiniband]\n"),
+         ("[n1, n2], interface: f0", "[n1, n2]")],
+    ),
+    "a lane needs RDMA and a node names no adapter": (
+        "4:93: interface 'f0' of n2 names no `hca`: duo needs RDMA",
+        [("    nodes: 2\n", "    nodes: 2\n    rdma: true\n    devices: [/dev/infiniband/uverbs0]\n"),
+         ("name: e0", "name: e0, hca: r0")],
+    ),
     "a cluster is too small for the parallelism": (
         "21:26: the lane 'duo' takes 8 nodes, the cluster has 2",
         [("nodes: 2", "parallel: {tensor: 2, pipeline: 2, data: 2}")],
@@ -164,6 +195,11 @@ ACCEPTED: dict[str, list[Edit]] = {
     "a parked lane that is not placed": [("  solo:\n", "  solo:\n    parked: {reason: it hangs, reopen_when: x}\n")],
     "a lane on the first nodes of a larger cluster": [("cluster: pair", "cluster: trio")],
     "the nodes in an order of the user's": [("cluster: pair}", "cluster: pair, nodes: [n2, n1]}")],
+    "a lane on the CPU": [("    nodes: 2\n", "    nodes: 2\n    gpus: 0\n    parallel: {tensor: 4}\n")],
+    "attention in data parallel groups of the tensor parallel ones": [
+        ("    nodes: 2\n", "    parallel: {tensor: 2, data: 2}\n    args: {enable-dp-attention: true}\n")
+    ],
+    "a lane that needs RDMA, on one node": [("  solo:\n", "  solo:\n    rdma: true\n    devices: [/dev/infiniband]\n")],
     "lanes that share, with ports of their own": [
         SHARED,
         SOLO_SHARED,

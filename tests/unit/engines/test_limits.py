@@ -1,0 +1,85 @@
+"""What a lane asks of its model and of itself: heads that divide, contexts that fit."""
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.engines import RULES, desired_fleet
+from reconciler.engines.limits import tokens
+from specs import SpecErrors, load
+from tests.unit.engines.fleets import fleet, write
+
+
+def said(folder: Path, lane: str, model: str = "", cluster: str = "four") -> list[str]:
+    """Everything that is said of a lane of the model `tiny`, which gets further keys."""
+    path = write(folder, lane, cluster)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("served_name: tiny-model", f"served_name: tiny-model{model}"), encoding="utf-8")
+    try:
+        desired_fleet(load(path, RULES))
+    except SpecErrors as errors:
+        return [line.strip() for item in errors.diagnostics for line in str(item).splitlines()]
+    return []
+
+
+CONFIG = ", config: {text_config: {num_attention_heads: 128, num_key_value_heads: 8}}"
+LANE = "engine: custom, argv: [serve], model: tiny, "
+
+
+def test_heads_that_do_not_divide_are_refused_with_the_arithmetic(tmp_path: Path) -> None:
+    found = said(tmp_path, f"{LANE}parallel: {{tensor: 3}}", CONFIG)
+    summary = (
+        "the lane 'it' cannot be split so: 128 attention heads and 8 KV heads cannot be divided by tensor 3: "
+        "tensor can be 1, 2, 4, 8"
+    )
+    assert found[0].endswith(summary)
+    assert found[1].startswith("So says `config` of the model 'tiny' at ")
+
+
+def test_heads_that_divide_are_accepted(tmp_path: Path) -> None:
+    assert [] == said(tmp_path, f"{LANE}parallel: {{tensor: 4}}", CONFIG)
+
+
+def test_layers_are_spread_over_any_number_of_llama_cpp_workers(tmp_path: Path) -> None:
+    found = said(tmp_path, "engine: llamacpp, model: tiny, nodes: 3, parallel: {tensor: 3}", CONFIG)
+    assert [] == [line for line in found if "heads" in line]
+
+
+PROBE = "health: {{probes: [{{chat: hi, max_tokens: {}}}]}}"
+
+
+def test_a_probe_longer_than_the_context_is_refused(tmp_path: Path) -> None:
+    lane = f"{LANE}args: {{ctx-size: null, max-model-len: 160k}}, {PROBE.format(65536)}"
+    assert [] == said(tmp_path, lane)
+    found = said(tmp_path, lane.replace("160k", "65535"))
+    assert found[0].endswith("the probe wants 65536 tokens; the lane 'it' takes 65535 at most (`max-model-len`)")
+    assert found[1] == "ask for less, or raise `max-model-len`"
+
+
+def test_the_context_of_the_model_counts_where_the_lane_says_none(tmp_path: Path) -> None:
+    found = said(tmp_path, f"{LANE}{PROBE.format(4097)}")
+    assert found[0].endswith("the probe wants 4097 tokens; the lane 'it' takes 4096 at most (`ctx-size`)")
+    assert fleet(tmp_path, f"{LANE}{PROBE.format(4096)}").gangs
+
+
+@pytest.mark.parametrize(
+    ("expected", "value"),
+    [
+        (163840, 163840),
+        (163840, "163840"),
+        (160000, "160k"),
+        (163840, "160K"),
+        (1048576, "1M"),
+        (None, "auto"),
+        (None, -1),
+        (None, "-1"),
+        (None, 0),
+        (None, "0"),
+        (None, True),
+        (None, None),
+        (None, "k"),
+        (None, 1.5),
+    ],
+)
+def test_tokens_are_read_as_engines_read_them(expected: int | None, value: object) -> None:
+    assert expected == tokens(value)
