@@ -10,6 +10,7 @@ from typing import Literal
 
 from reconciler.core.canonical import fingerprint
 from reconciler.core.desired import EnvValue, ImagePin, Mount
+from reconciler.core.host import NOTHING_KNOWN, Host
 from reconciler.core.lock import LockedImage
 from reconciler.core.secret_marks import NO_MARKS, NOTHING_SEEN, SecretMarks, SeenSecrets
 
@@ -134,11 +135,12 @@ class Listener:
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU as `nvidia-smi` names it."""
+    """A GPU as `nvidia-smi` names it, its memory, and how much of that is in use."""
 
     name: str
     memory_bytes: int | None = None
     driver: str | None = None
+    used_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,7 @@ class NodeFacts:
     """Everything read from one node, in one go. Sizes in bytes.
 
     `missing_paths`: of the paths that were looked for, those that are certainly not there. `has_python`: a `python3` is
-    on the login's PATH, so that the node can pass images on.
+    on the login's PATH, so that the node can pass images on. `host`: what is not known of every node.
     """
 
     node: str
@@ -192,6 +194,7 @@ class NodeFacts:
     gpus: tuple[Gpu, ...] = ()
     missing_paths: tuple[str, ...] = ()
     has_python: bool = False
+    host: Host = NOTHING_KNOWN
 
     def image_for(self, pin: ImagePin) -> LocalImage | None:
         """The usable local image whose content is `pin`, under whatever name; None when there is none."""

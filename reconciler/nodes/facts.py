@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 
+from reconciler.core.host import NOTHING_KNOWN, Host
 from reconciler.core.observed import Gpu, Listener
+from reconciler.nodes import host_facts
 
 MARK = "@@fleet "
 ANY_ADDRESS = frozenset({"0.0.0.0", "::", "*"})  # noqa: S104 - read, not bound
@@ -20,7 +22,9 @@ exec 2>/dev/null
 LC_ALL=C; export LC_ALL
 PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/lib/wsl/lib"; export PATH
 part() { printf '\n@@fleet %s\n' "$1"; }
+limit=; command -v timeout >/dev/null && limit='timeout 5'
 part begin
+part clock; date +%s.%N
 part machine; uname -m
 part boot; cat /proc/sys/kernel/random/boot_id
 part memory; grep -E '^Mem(Total|Available):' /proc/meminfo
@@ -50,9 +54,27 @@ grep -sEm1 '[0-9a-f]{64}' /proc/[0-9]*/cgroup
 part python; command -v python3
 part gpu
 if command -v nvidia-smi >/dev/null; then
-  limit=; command -v timeout >/dev/null && limit='timeout 5'
-  $limit nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv,noheader,nounits
+  csv=--format=csv,noheader,nounits
+  $limit nvidia-smi --query-gpu=name,memory.total,driver_version,memory.used $csv &&
+  apps=$($limit nvidia-smi --query-compute-apps=pid,used_memory,process_name $csv) &&
+  part gpu-processes && printf '%s\n' "$apps"
 fi
+part interfaces; ip -br addr
+part rdma
+[ -d /sys/class/net ] && echo seen
+for port in /sys/class/infiniband/*/ports/*; do
+  [ -d "$port" ] || continue
+  grep -s . "$port/state" "$port/link_layer" /dev/null
+  grep -sv '^0000:0000:0000:0000:0000:0000:0000:0000$' "$port"/gids/* /dev/null
+  grep -s . "$port"/gid_attrs/types/* "$port"/gid_attrs/ndevs/* /dev/null
+done
+part uptime; cat /proc/uptime
+part boots; $limit last -n 50 -s -1days reboot
+part gpu-hook; command -v nvidia-container-runtime-hook || command -v nvidia-container-toolkit || command -v nvidia-ctk
+part top
+grep -sE '^(Name|VmRSS):' /proc/[0-9]*/status /dev/null | awk -F: '
+  $2 == "Name" { name = substr($0, index($0, ":Name:") + 6) }
+  $2 == "VmRSS" { split($1, at, "/"); print $3 + 0, at[3], name }' | sort -rn | head -n 8
 part end
 """
 """Arguments: `disk:DIR`, a further directory whose free space is asked (the Docker root, when it is not the usual
@@ -63,7 +85,11 @@ search is not told: nothing is known of it. A link that leads nowhere is not the
 
 @dataclass(frozen=True)
 class HostFacts:
-    """What the script found. `disk_free` maps a directory that is there to its free bytes."""
+    """What the script found. `disk_free` maps a directory that is there to its free bytes.
+
+    `epoch_s`: the node's clock when the script began, in seconds since 1970. `host` lacks what Docker and the
+    controller's own clock have to say.
+    """
 
     machine: str | None
     boot_id: str
@@ -74,6 +100,8 @@ class HostFacts:
     gpus: tuple[Gpu, ...]
     missing_paths: tuple[str, ...] = ()
     has_python: bool = False
+    host: Host = NOTHING_KNOWN
+    epoch_s: float | None = None
 
 
 def parse(output: str) -> HostFacts | None:
@@ -93,6 +121,8 @@ def parse(output: str) -> HostFacts | None:
         gpus=tuple(gpu for line in parts.get("gpu", ()) if (gpu := _gpu(line))),
         missing_paths=tuple(parts.get("missing", ())),
         has_python=bool(parts.get("python")),
+        host=host_facts.host(parts, containers),
+        epoch_s=host_facts.epoch_s(parts.get("clock", ())),
     )
 
 
@@ -164,10 +194,14 @@ def _address(text: str) -> str:
 
 
 def _gpu(line: str) -> Gpu | None:
-    """`NVIDIA GB10, [N/A], 580.95.05`: a GPU that shares the machine's memory does not say how much it has."""
+    """`NVIDIA GB10, [N/A], 580.95.05, [N/A]`: a GPU that shares the machine's memory does not say how much it has."""
     fields = [field.strip() for field in line.split(",")]
-    if len(fields) != 3:
+    if len(fields) not in {3, 4}:
         return None
-    name, mebibytes, driver = fields
-    memory = int(mebibytes) * 1024 * 1024 if mebibytes.isdecimal() else None
-    return Gpu(name, memory, None if driver.startswith("[") else driver)
+    name, total, driver, *used = fields
+    return Gpu(
+        name,
+        host_facts.mebibytes(total),
+        None if driver.startswith("[") else driver,
+        host_facts.mebibytes(used[0]) if used else None,
+    )

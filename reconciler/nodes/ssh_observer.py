@@ -1,12 +1,14 @@
 """Reads one node: the Docker Engine's answers and the host's facts, all at once."""
 
 import asyncio
+import time
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from reconciler.core.observed import RUNNING_STATES, Container, LocalImage, NodeFacts
-from reconciler.nodes import facts, inspect
+from reconciler.nodes import facts, host_facts, inspect
 from reconciler.nodes.docker_engine import DockerEngine
 from reconciler.nodes.docker_line import DockerLine
 from reconciler.nodes.errors import ErrorKind, NodeError
@@ -43,12 +45,14 @@ class SshObserver:
         return await self._facts(info.result(), images.result(), containers.result(), host.result())
 
     async def _host(self, *words: str) -> facts.HostFacts:
+        sent_s = time.time()
         output = await self._session.run_script(facts.SCRIPT, READ_S, *words)
+        received_s = time.time()
         found = facts.parse(output)
         if found is None:
             message = f"the shell of {self._session.target.login} on {self._session.target.host} ran no script"
             raise NodeError(ErrorKind.REFUSED, message, f"it answered {output.strip()[:200]!r}")
-        return found
+        return replace(found, host=replace(found.host, clock=host_facts.clock(found.epoch_s, sent_s, received_s)))
 
     async def _facts(
         self, info: Json, images: tuple[LocalImage, ...], containers: tuple[Container, ...], host: facts.HostFacts
@@ -69,6 +73,7 @@ class SshObserver:
             gpus=host.gpus,
             missing_paths=host.missing_paths,
             has_python=host.has_python,
+            host=replace(host.host, gpu_support=host_facts.gpu_support(info, host.host)),
         )
 
     async def _disk_free(self, info: Json, host: facts.HostFacts) -> int | None:

@@ -4,11 +4,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from reconciler.core.desired import ContainerSpec
+from reconciler.core.host import Interface
 from reconciler.core.observed import Container, Gpu, Listener, LocalImage, NodeFacts, Unknown, UnknownKind
 from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.testing.behaviours import GIB, Behaviour, Listens
 from reconciler.testing.clock import rfc3339
 from reconciler.testing.history import Happening
+from reconciler.testing.hosts import sim_host, with_processes
 from reconciler.testing.images import SimImage, Store, sha256
 from reconciler.testing.leases import LeaseBook
 from reconciler.testing.runtime import KILLED, Runtime
@@ -23,7 +25,7 @@ HOST_SHARE = 32
 class SimNodeConfig:
     """A node. `images`: digests that are there from the beginning. `bytes_per_s`: how fast an image comes.
 
-    `free_delay_s`: how long after the end of a container its memory is free again.
+    `free_delay_s`: how long after the end of a container its memory is free again. `interfaces` None: not told.
     """
 
     name: str
@@ -37,19 +39,25 @@ class SimNodeConfig:
     bytes_per_s: float = 100e6
     free_delay_s: float = 3.0
     has_python: bool = True
+    interfaces: tuple[Interface, ...] | None = None
 
 
 def sim_nodes(count: int, platform: str = "linux/amd64", gpus: int = 1) -> tuple[SimNodeConfig, ...]:
-    """Nodes n1, n2, ... at 10.0.0.1, 10.0.0.2, ..., with the two image stores in turn."""
-    stores: tuple[Store, Store] = ("classic", "containerd")
-    return tuple(
-        SimNodeConfig(f"n{number}", f"10.0.0.{number}", platform, stores[(number - 1) % 2], gpus)
-        for number in range(1, count + 1)
-    )
+    """Nodes n1, n2, ... at 10.0.0.1, 10.0.0.2, ... of their eth0, with the two image stores in turn."""
+    return tuple(_sim_node(number, f"10.0.0.{number}", platform, gpus) for number in range(1, count + 1))
+
+
+def _sim_node(number: int, address: str, platform: str, gpus: int) -> SimNodeConfig:
+    store: Store = "classic" if number % 2 else "containerd"
+    eth0 = Interface("eth0", True, (address,))
+    return SimNodeConfig(f"n{number}", address, platform, store, gpus, interfaces=(eth0,))
 
 
 class SimNode:
-    """One machine. Its methods are a person with hands on it: nothing here is a call of ours, nothing is logged."""
+    """One machine. Its methods are a person with hands on it: nothing here is a call of ours, nothing is logged.
+
+    `host`: what it says of its wires, clock and boots; a test may put another one there.
+    """
 
     def __init__(self, config: SimNodeConfig, world: World, images: dict[str, SimImage], seed: int) -> None:
         self.config = config
@@ -60,6 +68,7 @@ class SimNode:
         self.denial: Unknown | None = None
         self.missing_paths: set[str] = set()
         self.session_epoch = 0
+        self.host = sim_host(config.interfaces, config.gpus)
         usable = config.memory_bytes - config.memory_bytes // HOST_SHARE
         self.runtime = Runtime(config.name, world, seed, config.gpus, usable, config.free_delay_s)
         self.free_bytes = config.disk_bytes
@@ -261,6 +270,7 @@ class SimNode:
             gpus=(Gpu("NVIDIA GB10", None, "580.95.05"),) * config.gpus,
             missing_paths=tuple(sorted(self.missing_paths & set(paths))),
             has_python=config.has_python,
+            host=with_processes(self.host, config.gpus, self.runtime.containers.values()),
         )
 
     def _listeners(self) -> tuple[Listener, ...]:

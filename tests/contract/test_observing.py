@@ -25,6 +25,25 @@ async def test_a_bare_node_says_what_it_is(fleet: Fleet, subject: Subject) -> No
     assert 0 < facts.memory_available_bytes <= facts.memory_total_bytes
 
 
+@fleet_scene
+async def test_a_node_tells_of_its_wires_its_clock_and_who_holds_its_memory(fleet: Fleet, subject: Subject) -> None:
+    """Optional facts, all of them; here they can be had."""
+    node = await fleet.connect(subject.name, 10)
+    host = (await node.observer.observe()).host
+    wire = host.with_address(subject.address)
+    assert wire is not None
+    assert ("eth0", True) == (wire.name, wire.is_up)
+    assert () == host.rdma
+    assert host.clock is not None
+    assert 0.0 == host.clock.surely_off_s
+    assert host.uptime_s
+    assert host.gpu_support is not None
+    assert "runc" in host.gpu_support.runtimes
+    assert host.top_processes
+    held = [item.memory_bytes for item in host.top_processes if item.memory_bytes is not None]
+    assert sorted(held, reverse=True) == held
+
+
 @scene
 async def test_containers_in_all_states_are_seen(play: Scene, subject: Subject) -> None:
     await play.create(SLEEPER, "fleet-a-created")
