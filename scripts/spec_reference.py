@@ -97,12 +97,21 @@ def _plain_type(value: Schema) -> str:
     if kind == "array":
         return f"list of {_type(value['items'])}"
     if kind == "object":
-        return f"mapping of names: {' or '.join(map(_type, value['patternProperties'].values()))}"
+        named = value.get("patternProperties", {}).values() or [value.get("additionalProperties", {})]
+        return f"mapping of names: {' or '.join(map(_type, named))}"
+    if kind == "number":
+        return f"number, {_bounds(value)}"
     if kind == "integer":
         return _range(value)
     if kind == "boolean":
         return "`true` or `false`"
     return "name" if str(value.get("description", "")).startswith("A name is") else "text"
+
+
+def _bounds(value: Schema) -> str:
+    if "maximum" in value:
+        return f"{value['minimum']:g} to {value['maximum']:g}"
+    return f"more than {value['exclusiveMinimum']:g}"
 
 
 def _range(value: Schema) -> str:

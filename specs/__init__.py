@@ -2,10 +2,11 @@
 
 from specs.diagnostics import Diagnostic, Place, SpecErrors, did_you_mean
 from specs.draft import Draft
+from specs.health import Health, HttpProbe, Limits, Performance, Probe
 from specs.image_texts import ImageText, image_texts, rewritten
 from specs.images import ImageRef
 from specs.inventory import Cluster, Docker, Images, Interface, Nccl, Node, Registry, Ssh
-from specs.lanes import Health, Lane, Model, Mount, Parallel, Parked, Placement, Probe, Secret
+from specs.lanes import Lane, Model, Mount, Parallel, Parked, Placement, Secret
 from specs.loader import load, load_inventory
 from specs.model import Spec
 from specs.quantities import parse_duration, parse_size
@@ -19,17 +20,20 @@ __all__ = [
     "Docker",
     "Draft",
     "Health",
+    "HttpProbe",
     "ImageRef",
     "ImageText",
     "Images",
     "Interface",
     "Lane",
+    "Limits",
     "Model",
     "Mount",
     "Nccl",
     "Node",
     "Parallel",
     "Parked",
+    "Performance",
     "Place",
     "Placement",
     "Probe",

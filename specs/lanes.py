@@ -11,7 +11,6 @@ from specs.fields import (
     ContainerName,
     Device,
     EnvName,
-    Expression,
     Line,
     Name,
     Port,
@@ -20,10 +19,11 @@ from specs.fields import (
     Text,
     Ulimit,
 )
+from specs.health import Health
 from specs.images import ImageRef
 from specs.inventory import NodeNames
-from specs.paths import AbsolutePath, MountTarget, NodePath, RelativePath, normal_path
-from specs.quantities import ByteSize, Duration, PositiveDuration
+from specs.paths import MountTarget, NodePath, RelativePath, normal_path
+from specs.quantities import ByteSize, Duration
 from specs.records import Record
 from specs.requirements import ConfigKey, Requirements
 
@@ -120,43 +120,6 @@ def _apart(mounts: tuple[Mount, ...]) -> tuple[Mount, ...]:
                 below=(index, "target"),
             )
     return mounts
-
-
-class Probe(Record):
-    """One question that a healthy lane answers. Exactly one of `chat` and `completion` is set."""
-
-    chat: Line | None = Field(default=None, description="a user message, sent to the chat completions API")
-    completion: Line | None = Field(default=None, description="a prompt, sent to the completions API")
-    expect: Line | None = Field(default=None, description="text the answer must hold; case does not matter")
-    expect_regex: Expression | None = Field(
-        default=None, description="regular expression the answer must match somewhere"
-    )
-    max_tokens: int = Field(default=32, ge=1, le=65536, description="length of the answer at most, in tokens")
-    timeout: PositiveDuration = Field(default=60.0, description="time for the whole answer, in seconds (60s)")
-
-    @model_validator(mode="after")
-    def _asks_once(self) -> "Probe":
-        if (self.chat is None) == (self.completion is None):
-            raise refuse(
-                "a probe has exactly one of `chat` and `completion`",
-                "`chat` asks a chat model; `completion` continues a prompt.",
-            )
-        return self
-
-
-class Health(Record):
-    """How a boot is judged, and what proves that a lane serves."""
-
-    boot: PositiveDuration = Field(default=2400.0, description="time from start to a good answer, in seconds (40m)")
-    stall: PositiveDuration = Field(
-        default=600.0, description="time without any sign of progress while booting, in seconds (10m)"
-    )
-    interval: PositiveDuration = Field(default=2.0, description="time between two looks, in seconds (2s)")
-    path: AbsolutePath = Field(default="/health", description="path on the head that answers 200 when it serves")
-    probes: Annotated[tuple[Probe, ...], Strict(strict=False)] = Field(
-        default=(Probe(chat="What is the capital of France?"),),
-        description="questions that must all be answered; default: one that any answer satisfies",
-    )
 
 
 class Parked(Record):

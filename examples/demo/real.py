@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 
-from reconciler.core.gate import answer_text
+from reconciler.core.answers import answer_text
 from tests.lab import Lab
 from tests.lab.shell import Progress
 from tests.lab.specfile import for_lab, write

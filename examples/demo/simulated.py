@@ -9,7 +9,7 @@ from typing import Literal
 
 from reconciler.cli.main import run
 from reconciler.cli.wiring import Wiring
-from reconciler.core.gate import answer_text
+from reconciler.core.answers import answer_text
 from reconciler.testing import SimImage, SimNodeConfig, SimulatedFleet, run_simulated, sim_nodes
 from tests.lab.specfile import Inventory, write
 

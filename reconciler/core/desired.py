@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from reconciler.core.canonical import fingerprint, plain
+from reconciler.core.probes import Performance, Probe
 
 
 @dataclass(frozen=True)
@@ -115,23 +116,11 @@ class RankSpec:
 
 
 @dataclass(frozen=True)
-class Probe:
-    """A question put to the served model, and what the answer has to contain (text, any case) or match (regex)."""
-
-    kind: Literal["chat", "completion"]
-    prompt: str
-    expect: str | None = None
-    expect_regex: str | None = None
-    max_tokens: int = 32
-    timeout_s: float = 60.0
-
-
-@dataclass(frozen=True)
 class HealthGate:
     """What proves a gang: the head answers on `port`, lists `served_name`, and every probe's answer is right.
 
     `address` is the head's as seen from its own node. `boot_s` bounds the whole boot; `stall_s` bounds the time
-    without any new log line.
+    without any sign of progress. `performance` unset: nothing is measured.
     """
 
     address: str
@@ -142,6 +131,7 @@ class HealthGate:
     boot_s: float = 2400.0
     stall_s: float = 600.0
     interval_s: float = 2.0
+    performance: Performance | None = None
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,15 @@ is right. A port that answers 200 and talks garbage is not healthy.
 """
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from reconciler.core.desired import Gang, HealthGate, Probe
+from reconciler.core.answers import Answer, fault
+from reconciler.core.desired import Gang, HealthGate
 from reconciler.core.explain import describe_end
 from reconciler.core.observed import Container
+from reconciler.core.probes import Probe
 
 
 class Health(StrEnum):
@@ -24,15 +25,6 @@ class Health(StrEnum):
     CRASH_LOOPING = "crash-looping"
     MISSING = "missing"
     UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True)
-class Answer:
-    """An HTTP answer of the head; `status` None: no connection, `error` says why."""
-
-    status: int | None
-    body: bytes = b""
-    error: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,53 +86,7 @@ def _model_names(body: bytes) -> Iterator[str]:
         return
 
 
-def probe_request(gate: HealthGate, probe: Probe) -> tuple[str, dict[str, object]]:
-    """Path and JSON body that put the probe's question, greedily so that the answer can be compared."""
-    body: dict[str, object] = {"max_tokens": probe.max_tokens, "temperature": 0}
-    if gate.served_name is not None:
-        body["model"] = gate.served_name
-    if probe.kind == "chat":
-        return "/v1/chat/completions", {**body, "messages": [{"role": "user", "content": probe.prompt}]}
-    return "/v1/completions", {**body, "prompt": probe.prompt}
-
-
 def judge_probe(probe: Probe, answer: Answer) -> Verdict | None:
     """Whether the answer is right; None when it is."""
-    if answer.status is None:
-        return Verdict(Health.DEGRADED, "probe", f"no answer to {probe.prompt!r}: {answer.error}")
-    text = answer_text(answer.body)
-    if answer.status != 200 or text is None:
-        said = answer.body[:200].decode(errors="replace")
-        return Verdict(Health.DEGRADED, "probe", f"{probe.prompt!r} got status {answer.status}: {said}")
-    if not text.strip():
-        return Verdict(Health.DEGRADED, "probe", f"{probe.prompt!r} got an empty answer")
-    if not _is_expected(probe, text):
-        wanted = probe.expect if probe.expect is not None else f"/{probe.expect_regex}/"
-        return Verdict(Health.DEGRADED, "probe", f"{probe.prompt!r} got {shortened(text)!r}, expected {wanted!r}")
-    return None
-
-
-def _is_expected(probe: Probe, text: str) -> bool:
-    if probe.expect is not None and probe.expect.casefold() not in text.casefold():
-        return False
-    return probe.expect_regex is None or re.search(probe.expect_regex, text) is not None
-
-
-def answer_text(body: bytes) -> str | None:
-    """The generated text of a chat or text completion; None when the body is neither.
-
-    Shapes after the OpenAI API reference; `reasoning_content` counts, some engines put short answers there only.
-    """
-    try:
-        choice = json.loads(body)["choices"][0]
-        message = choice.get("message")
-        if message is None:
-            return str(choice["text"] or "")
-        return f"{message.get('reasoning_content') or ''}{message.get('content') or ''}"
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
-        return None
-
-
-def shortened(text: str) -> str:
-    """An answer of which a line shows enough."""
-    return text if len(text) <= 120 else f"{text[:117]}..."
+    wrong = fault(probe, answer)
+    return None if wrong is None else Verdict(Health.DEGRADED, "probe", wrong)

@@ -1,12 +1,15 @@
 """The engines by name, and the door from a spec to what is desired."""
 
 import difflib
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 
 import specs
-from reconciler.core.desired import Desired, Gang, HealthGate, NodeDeclaration, Probe, RankSpec, TransferSettings
+from reconciler.core.canonical import canonical_json
+from reconciler.core.desired import Desired, Gang, HealthGate, NodeDeclaration, RankSpec, TransferSettings
 from reconciler.core.lock import NO_LOCK, Lock
+from reconciler.core.probes import Kind, Limits, Performance, Probe, Request
 from reconciler.engines import custom, llamacpp
 from reconciler.engines.base import Engine, Job, Seat, container
 from reconciler.engines.limits import LIMITS
@@ -117,15 +120,40 @@ def _gate(job: Job) -> HealthGate:
         boot_s=health.boot,
         stall_s=health.stall,
         interval_s=health.interval,
+        performance=_performance(health.performance) if health.performance else None,
     )
 
 
 def _probe(probe: specs.Probe) -> Probe:
+    kinds: dict[Kind, str | None] = {
+        "chat": probe.chat,
+        "completion": probe.completion,
+        "embeddings": probe.embeddings,
+        "http": f"{probe.http.method} {probe.http.path}" if probe.http else None,
+        "command": shlex.join(probe.command) if probe.command else None,
+    }
+    kind, prompt = next((kind, text) for kind, text in kinds.items() if text is not None)
     return Probe(
-        kind="completion" if probe.chat is None else "chat",
-        prompt=probe.chat or probe.completion or "",
+        kind=kind,
+        prompt=prompt,
         expect=probe.expect,
         expect_regex=probe.expect_regex,
         max_tokens=probe.max_tokens,
         timeout_s=probe.timeout,
+        request=_request(probe.http) if probe.http else None,
+        command=probe.command or (),
+        expect_json=tuple((path, canonical_json(value)) for path, value in sorted(probe.expect_json.items())),
+        never=probe.never,
+        scripts=probe.scripts,
+        limits=None if probe.limits == specs.Limits() else Limits(**probe.limits.model_dump()),
+    )
+
+
+def _request(http: specs.HttpProbe) -> Request:
+    return Request(http.method, http.path, None if http.body is None else canonical_json(http.body), http.status)
+
+
+def _performance(wanted: specs.Performance) -> Performance:
+    return Performance(
+        wanted.at_least, wanted.context, wanted.concurrency, wanted.tokens, wanted.required, wanted.timeout
     )

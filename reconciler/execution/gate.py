@@ -4,21 +4,12 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from reconciler.core.desired import Gang, Probe
-from reconciler.core.gate import (
-    Answer,
-    Health,
-    Verdict,
-    answer_text,
-    judge_health,
-    judge_models,
-    judge_probe,
-    judge_ranks,
-    probe_request,
-    shortened,
-)
+from reconciler.core.answers import Answer, probe_request, told
+from reconciler.core.desired import Gang
+from reconciler.core.gate import Health, Verdict, judge_health, judge_models, judge_probe, judge_ranks
 from reconciler.core.observed import Container
-from reconciler.nodes.errors import NodeError
+from reconciler.core.probes import Probe
+from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.nodes.protocols import Fleet, Node
 
 CONNECT_S = 10.0
@@ -51,14 +42,14 @@ class GangWatch:
 
     async def ask(self) -> Verdict:
         """Put every probe; the first wrong answer is the verdict."""
-        told = []
+        answers = []
         for probe in self.gang.gate.probes:
             answer = await self._put(probe)
             verdict = judge_probe(probe, answer)
             if verdict is not None:
                 return verdict
-            told.append(f"{probe.prompt!r} got {shortened(answer_text(answer.body) or '')!r}")
-        return Verdict(Health.HEALTHY, "serving", "; ".join(told))
+            answers.append(told(probe, answer))
+        return Verdict(Health.HEALTHY, "serving", "; ".join(answers))
 
     async def containers(self) -> tuple[Container | None, ...]:
         """The container of each rank now."""
@@ -83,8 +74,8 @@ class GangWatch:
         return await self._http("GET", path, None, HTTP_S)
 
     async def _put(self, probe: Probe) -> Answer:
-        path, body = probe_request(self.gang.gate, probe)
-        return await self._http("POST", path, body, probe.timeout_s)
+        method, path, body = probe_request(self.gang.gate.served_name, probe)
+        return await self._http(method, path, body, probe.timeout_s)
 
     async def _http(self, method: str, path: str, body: Mapping[str, object] | None, timeout_s: float) -> Answer:
         gate = self.gang.gate
@@ -92,7 +83,7 @@ class GangWatch:
             head = await self._node(0)
             reply = await head.engines.http(gate.address, gate.port, method, path, body, timeout_s)
         except NodeError as error:
-            return Answer(None, error=error.message)
+            return Answer(None, error=error.message, late=error.kind is ErrorKind.TIMEOUT)
         return Answer(reply.status, reply.body)
 
     async def newest_line(self) -> str:

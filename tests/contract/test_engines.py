@@ -5,8 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.core.desired import HealthGate, Mount, Probe
-from reconciler.core.gate import Answer, judge_models, judge_probe, probe_request
+from reconciler.core.answers import Answer, probe_request
+from reconciler.core.desired import HealthGate, Mount
+from reconciler.core.gate import judge_models, judge_probe
+from reconciler.core.probes import Probe
 from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.nodes.protocols import Node
 from tests.contract.programs import (
@@ -79,8 +81,8 @@ async def test_an_engine_loads_serves_and_is_asked(play: Scene, subject: Subject
             await asyncio.sleep(0.1)
     health = await engines.http("127.0.0.1", ENGINE_PORT, "GET", "/health", None, 5)
     models = await engines.http("127.0.0.1", ENGINE_PORT, "GET", "/v1/models", None, 5)
-    path, body = probe_request(GATE, PROBE)
-    answer = await engines.http("127.0.0.1", ENGINE_PORT, "POST", path, body, 30)
+    method, path, body = probe_request(GATE.served_name, PROBE)
+    answer = await engines.http("127.0.0.1", ENGINE_PORT, method, path, body, 30)
     assert health.status == 200
     assert judge_models(GATE, Answer(models.status, models.body)) is None
     assert judge_probe(PROBE, Answer(answer.status, answer.body)) is None

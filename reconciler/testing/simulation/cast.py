@@ -10,11 +10,11 @@ from reconciler.core.desired import (
     Gang,
     HealthGate,
     NodeDeclaration,
-    Probe,
     RankSpec,
     Ready,
     SecretRef,
 )
+from reconciler.core.probes import Probe
 from reconciler.testing.behaviours import GIB
 from reconciler.testing.images import SimImage
 from reconciler.testing.node import SimNodeConfig, sim_nodes

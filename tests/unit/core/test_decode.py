@@ -10,8 +10,9 @@ from hypothesis import given
 
 from reconciler.core.canonical import canonical_json
 from reconciler.core.decode import DecodeError, decoded
-from reconciler.core.desired import ContainerSpec, Gang, HealthGate, Mount, Probe, Ready, SecretRef
+from reconciler.core.desired import ContainerSpec, Gang, HealthGate, Mount, Ready, SecretRef
 from reconciler.core.plan import Plan, plan_json, sealed
+from reconciler.core.probes import Probe
 from tests.unit.core.build import desired, gang, pin, plan, rank, world
 from tests.unit.core.test_properties import many, planned
 from tests.unit.core.worlds import World, worlds

@@ -5,19 +5,18 @@ from typing import Any
 
 import pytest
 
-from reconciler.core.desired import HealthGate, Probe
+from reconciler.core.answers import Answer, answer_text, probe_request
+from reconciler.core.desired import HealthGate
 from reconciler.core.gate import (
-    Answer,
     Health,
     Verdict,
-    answer_text,
     judge_health,
     judge_models,
     judge_probe,
     judge_ranks,
-    probe_request,
 )
 from reconciler.core.observed import Container
+from reconciler.core.probes import Probe
 from tests.unit.core.build import container, gang
 
 PAIR = gang("a", ("n1", "n2"))
@@ -163,7 +162,7 @@ PROBES: list[tuple[str, Probe, Answer, str | None]] = [
         "a text and a regex, one wrong",
         Probe("chat", "q", expect="a", expect_regex="b"),
         chat("xa"),
-        "'q' got 'xa', expected 'a'",
+        "'q' got 'xa', expected '/b/'",
     ),
     ("empty", PARIS, chat(""), "'Capital of France?' got an empty answer"),
     ("blank", PARIS, chat(" \n"), "'Capital of France?' got an empty answer"),
@@ -219,12 +218,12 @@ def test_a_chat_probe_asks_greedily_and_names_the_model() -> None:
         "temperature": 0,
         "messages": [{"role": "user", "content": "Capital of France?"}],
     }
-    assert ("/v1/chat/completions", expected) == probe_request(GATE, PARIS)
+    assert ("POST", "/v1/chat/completions", expected) == probe_request("mimo", PARIS)
 
 
 def test_a_completion_probe_asks_without_a_model_where_none_is_named() -> None:
     expected = {"max_tokens": 5, "temperature": 0, "prompt": "Once"}
-    assert ("/v1/completions", expected) == probe_request(HealthGate("h", 1), Probe("completion", "Once", max_tokens=5))
+    assert ("POST", "/v1/completions", expected) == probe_request(None, Probe("completion", "Once", max_tokens=5))
 
 
 def test_waiting_helps_only_while_it_is_progressing_or_not_known() -> None:

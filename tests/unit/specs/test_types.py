@@ -66,11 +66,11 @@ CASES: dict[str, tuple[str, Edit]] = {
     ),
     "a node named twice": ("7:22: clusters.pair.nodes[1]: 'n1' is named twice", ("[n1, n2]", "[n1, n1]")),
     "a probe that asks twice": (
-        "15:23: lanes.duo.health.probes[0]: a probe has exactly one of `chat` and `completion`",
+        "15:23: lanes.duo.health.probes[0]: a probe has exactly one question",
         ("nodes: 2", "health: {probes: [{chat: a, completion: b}]}"),
     ),
     "a probe that asks nothing": (
-        "15:23: lanes.duo.health.probes[0]: a probe has exactly one of `chat` and `completion`",
+        "15:23: lanes.duo.health.probes[0]: a probe has exactly one question",
         ("nodes: 2", "health: {probes: [{}]}"),
     ),
     "a broken regular expression": (

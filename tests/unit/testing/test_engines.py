@@ -5,8 +5,8 @@ import json
 
 import pytest
 
+from reconciler.core.answers import answer_text
 from reconciler.core.desired import ContainerSpec
-from reconciler.core.gate import answer_text
 from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.testing import (
     Behaviour,
