@@ -62,7 +62,8 @@ class Model(Record):
 
     repo: Line | None = Field(default=None, description="repository on the Hugging Face Hub: owner/name")
     revision: Line | None = Field(
-        default=None, description="commit of the repository; a note for people so far, no engine is told"
+        default=None,
+        description="commit of the repository; vllm and sglang are told where the model has no `path`",
     )
     path: NodePath | None = Field(
         default=None,
@@ -92,12 +93,14 @@ class Model(Record):
 
 
 class Parallel(Record):
-    """How a model is split. It decides how many nodes a lane takes; tell an engine in `args` or `argv`."""
+    """How a model is split: how many nodes a lane takes, and the flags of vllm and sglang; others get it by `argv`."""
 
     tensor: Degree = Field(default=1, description="tensor parallel size")
     pipeline: Degree = Field(default=1, description="pipeline parallel size")
     data: Degree = Field(default=1, description="data parallel size")
-    expert: Degree = Field(default=1, description="expert parallel size")
+    expert: Degree = Field(
+        default=1, description="expert parallel size; takes no further GPUs: in vllm 1 or tensor x data"
+    )
 
 
 class Mount(Record):
@@ -133,7 +136,7 @@ class Lane(Record):
     """A named, complete recipe for serving one model."""
 
     engine: Line = Field(
-        description="what makes the command line: llamacpp or custom (runs vLLM, SGLang or any other by its `argv`)"
+        description="what makes the command line: vllm, sglang, llamacpp, or custom (runs any program by its `argv`)"
     )
     image: ImageRef = Field(
         description="the image, pinned: repo@sha256:<digest>, or sha256:<image id> of a local build"
@@ -142,7 +145,9 @@ class Lane(Record):
     nodes: Degree | None = Field(
         default=None, description="number of nodes, one rank each; default: tensor x pipeline x data, one GPU a node"
     )
-    parallel: Parallel = Field(default=Parallel(), description="how the model is split: sets `nodes`")
+    parallel: Parallel = Field(
+        default=Parallel(), description="how the model is split: sets `nodes`, and flags of vllm and sglang"
+    )
     args: dict[ArgName, JsonValue] = Field(
         default_factory=dict,
         description="engine arguments without dashes, over the model's; null takes one of the model's away",

@@ -10,13 +10,15 @@ from reconciler.core.canonical import canonical_json
 from reconciler.core.desired import Desired, Gang, HealthGate, NodeDeclaration, RankSpec, TransferSettings
 from reconciler.core.lock import NO_LOCK, Lock
 from reconciler.core.probes import Kind, Limits, Performance, Probe, Request
-from reconciler.engines import custom, llamacpp
-from reconciler.engines.base import Engine, Job, Seat, container
+from reconciler.engines import custom, llamacpp, sglang, vllm
+from reconciler.engines.base import Engine, Fault, Job, Seat, container
 from reconciler.engines.limits import LIMITS
 
 __all__ = ["ENGINES", "RULES", "Engine", "desired_fleet"]
 
-ENGINES: dict[str, Engine] = {engine.name: engine for engine in (llamacpp.ENGINE, custom.ENGINE)}
+ENGINES: dict[str, Engine] = {
+    engine.name: engine for engine in (vllm.ENGINE, sglang.ENGINE, llamacpp.ENGINE, custom.ENGINE)
+}
 """Every engine that a lane can name. Adding one is one module and one entry here."""
 
 
@@ -49,8 +51,15 @@ def engines_can_work(draft: specs.Draft) -> Iterator[specs.Diagnostic]:
     """Each lane has what its engine needs, placed or not."""
     for name, lane in draft.lanes.items():
         engine = ENGINES.get(lane.engine)
-        for fault in engine.faults(lane, draft.models.get(lane.model or "")) if engine else ():
+        for fault in _faults(engine, lane, draft.models.get(lane.model or "")) if engine else ():
             yield draft.at(("lanes", name, *fault.loc), fault.summary, fault.detail, fault.hint)
+
+
+def _faults(engine: Engine, lane: specs.Lane, model: specs.Model | None) -> Iterator[Fault]:
+    yield from engine.faults(lane, model)
+    for key in lane.env:
+        if (owner := engine.owned_env.get(key)) is not None:
+            yield Fault(("env", key), f"`{key}` is no setting of a lane", f"It follows from {owner}.", "remove it here")
 
 
 RULES: tuple[specs.Rule, ...] = (engines_exist, engines_can_work, *LIMITS)

@@ -56,6 +56,17 @@ class Job:
         defaults = self.model.args if self.model else {}
         return {key: value for key, value in {**defaults, **self.lane.args}.items() if value is not None}
 
+    @property
+    def revision_words(self) -> tuple[str, ...]:
+        """`--revision` for a model that the engine fetches from the hub by itself; a path on the node needs none."""
+        model = self.model
+        return ("--revision", model.revision) if model and model.path is None and model.revision else ()
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether the lane runs on more than one node."""
+        return len(self.seats) > 1
+
     def model_path(self, seat: Seat) -> str:
         """The model's path as the rank sees it: the node's path through the lane's mounts; empty without a model."""
         if self.model is None:
@@ -86,7 +97,9 @@ class Job:
 class Part:
     """What is the engine's own in a rank: role, argv, ports it listens on, and when the next wave may start.
 
-    `stop_grace_s` None: as the lane says.
+    `program` is run as it is, or by the lane's `entrypoint` where it has one; with `has_entrypoint` the engine has
+    looked at the lane's entrypoint itself. `stop_grace_s` None: as the lane says.
+    `devices`, `shm_bytes` and `ulimits` are what the engine needs where the lane says nothing of them.
     """
 
     role: str
@@ -94,8 +107,12 @@ class Part:
     command: tuple[str, ...]
     ports: tuple[int, ...] = ()
     ready: Ready | None = None
-    env: tuple[tuple[str, str], ...] = ()
+    env: tuple[tuple[str, EnvValue], ...] = ()
     stop_grace_s: float | None = None
+    devices: tuple[str, ...] = ()
+    shm_bytes: int | None = None
+    ulimits: tuple[tuple[str, int], ...] = ()
+    has_entrypoint: bool = False
 
 
 @dataclass(frozen=True)
@@ -148,19 +165,20 @@ class Engine:
 def container(job: Job, seat: Seat, part: Part) -> ContainerSpec:
     """The whole container of one rank: the engine's part and what the lane, the node and the cluster say."""
     lane = job.lane
-    wrapped = lane.entrypoint is not None and part.program
+    wrapper = None if part.has_entrypoint else lane.entrypoint
+    wrapped = wrapper is not None and part.program
     return ContainerSpec(
         image=pin_of(lane.image),
-        entrypoint=lane.entrypoint or part.program or None,
+        entrypoint=wrapper or part.program or None,
         command=(*part.program, *part.command) if wrapped else part.command,
         env=_env(lane, part),
         mounts=tuple(
             Mount(normal_path(seat.node.expand(item.source)), normal_path(item.target), item.read_only)
             for item in lane.mounts
         ),
-        devices=tuple(_shortest(item) for item in lane.devices),
-        shm_bytes=lane.shm_size or None,
-        ulimits=tuple(sorted(lane.ulimits.items())),
+        devices=tuple(dict.fromkeys((*map(_shortest, lane.devices), *part.devices))),
+        shm_bytes=(part.shm_bytes if lane.shm_size is None else lane.shm_size) or None,
+        ulimits=tuple(sorted({**dict(part.ulimits), **lane.ulimits}.items())),
         gpus=seat.node.gpus if lane.gpus is None else lane.gpus,
     )
 
@@ -179,10 +197,13 @@ def _shortest(device: str) -> str:
 
 def _env(lane: specs.Lane, part: Part) -> tuple[tuple[str, EnvValue], ...]:
     """The lane's own variables; those of the engine and the fabric win (the spec refuses the ones that clash)."""
-    own: dict[str, EnvValue] = {
-        key: SecretRef(value.secret) if isinstance(value, specs.Secret) else value for key, value in lane.env.items()
-    }
+    own = {key: env_value(value) for key, value in lane.env.items()}
     return tuple(sorted({**own, **dict(part.env)}.items()))
+
+
+def env_value(value: str | specs.Secret) -> EnvValue:
+    """A variable's value as the spec has it, for a container."""
+    return SecretRef(value.secret) if isinstance(value, specs.Secret) else value
 
 
 def fabric_env(job: Job, seat: Seat) -> tuple[tuple[str, str], ...]:

@@ -67,9 +67,13 @@ def commands_of_lanes(page: str, folder: Path) -> dict[str, list[str]]:
     return found
 
 
-def test_the_lane_of_the_readme_with_an_engine_of_its_own_renders(tmp_path: Path) -> None:
-    expected = "vllm serve /models/qwen --served-model-name qwen --port 30000 --max-model-len 32768"
-    assert {"vllm-1x": [expected]} == commands_of_lanes(README, tmp_path)
+def test_the_lane_of_the_readme_with_an_engine_renders(tmp_path: Path) -> None:
+    found = commands_of_lanes(README, tmp_path)["vllm-2x"]
+    assert 2 == len(found)
+    for rank, line in enumerate(found):
+        assert line.startswith("vllm serve /models/qwen --served-model-name qwen ")
+        assert f"--tensor-parallel-size 2 --nnodes 2 --node-rank {rank} " in line
+        assert '--speculative-config {"method":"ngram","num_speculative_tokens":3}' in line
 
 
 def test_the_lanes_of_the_engines_page_render_as_it_says(tmp_path: Path) -> None:

@@ -25,7 +25,10 @@ clusters:
   plain: {{nodes: [dgx2, dgx1], port: 30001}}
 models:
   tiny: {{path: "{{paths.models}}/tiny.gguf", args: {{ctx-size: 4096, threads: 8}}, served_name: tiny-model}}
-  hub: {{repo: owner/model}}
+  hub: {{repo: owner/model, revision: abc123}}
+  folder: {{path: "{{paths.models}}/folder", served_name: folder}}
+  split: {{path: /m, args: {{pipeline-parallel-size: 2}}}}
+  tuned: {{path: /m, args: {{attention-config: {{backend: FLASH_ATTN}}}}}}
 """
 
 
@@ -77,5 +80,12 @@ def shown(of: Gang) -> str:
         lines += [f"    env     {key}={value}" for key, value in env]
         lines += [f"    mount   {m.source} -> {m.target}{'' if m.read_only else ' rw'}" for m in box.mounts]
         memory = "" if rank.memory_bytes is None else f", needs {rank.memory_bytes} bytes of memory"
-        lines.append(f"    limits  gpus {box.gpus}, stops within {rank.stop_grace_s:g} s{memory}")
+        lines += [f"    device  {device}" for device in box.devices]
+        shm = "" if box.shm_bytes is None else f", shared memory {box.shm_bytes // 2**20} MiB"
+        limits = "".join(f", {name} {value}" for name, value in box.ulimits)
+        lines.append(f"    limits  gpus {box.gpus}{shm}{limits}, stops within {rank.stop_grace_s:g} s{memory}")
+        lines += [f"    answers http://{page.address}:{page.port}{page.path}" for page in rank.endpoints]
+    if of.preflight is not None:
+        words = " ".join(of.preflight.command[1:])
+        lines += ["", f"  preflight of rank {of.preflight.rank}: {' '.join(of.preflight.entrypoint)} ... {words}"]
     return "\n".join(lines) + "\n"

@@ -26,7 +26,25 @@ CUSTOM = (
     "ports: {extra: 7000}, args: {k: [1, two], v: true}, env: {A: b, TOKEN: {secret: env:TOKEN}}, memory: 1GiB"
 )
 
+VLLM = (
+    'engine: vllm, model: folder, mounts: [{source: "{paths.models}", target: /m}], '
+    "args: {max-model-len: 4096, enable-prefix-caching: false, enforce-eager: true, allowed-origins: [a, b], "
+    "middleware: [one.A, two.B], cudagraph-capture-sizes: [1, 2], "
+    "speculative-config: {method: dflash, num_speculative_tokens: 5}}"
+)
+SGLANG = (
+    'engine: sglang, model: folder, mounts: [{source: "{paths.models}", target: /m}], '
+    "args: {mem-fraction-static: 0.8, trust-remote-code: true, disable-radix-cache: false}"
+)
+
 GANGS: list[tuple[str, str, str]] = [
+    ("vllm_1", f"{VLLM}", "one"),
+    ("vllm_4", f"{VLLM}, parallel: {{tensor: 2, data: 2, expert: 4}}, ports: {{data: 29600}}", "four"),
+    ("vllm_2_wrapped", f"{VLLM}, parallel: {{pipeline: 2}}, entrypoint: [toolchain.py, serve]", "two"),
+    ("vllm_2_without_fabric", "engine: vllm, model: hub, parallel: {tensor: 2}, shm_size: 0", "plain"),
+    ("vllm_2_ray", "engine: vllm, model: hub, parallel: {tensor: 2}, args: {distributed-executor-backend: ray}", "two"),
+    ("sglang_1", f"{SGLANG}", "one"),
+    ("sglang_2", f"{SGLANG}, parallel: {{tensor: 2, expert: 2}}, ulimits: {{memlock: 5}}, devices: [/dev/x]", "two"),
     ("llamacpp_1", f"{LLAMA}", "one"),
     ("llamacpp_2", f"{LLAMA}, nodes: 2", "two"),
     ("llamacpp_4", f"{LLAMA}, nodes: 4, ports: {{rpc: 50099}}, stop_grace: 5s", "four"),
@@ -103,14 +121,136 @@ FAULTS: list[tuple[str, list[str]]] = [
         'engine: custom, argv: [x, --model, "{model}"]',
         ["{model} is of a lane with a model (set `model` of the lane)"],
     ),
+    ("engine: vllm", ["vllm needs a model (set `model` of the lane)"]),
+    ("engine: sglang", ["sglang needs a model (set `model` of the lane)"]),
+    (
+        "engine: vllm, model: hub, argv: [x], ports: {rpc: 5}",
+        [
+            "vllm makes its own command line (use `args`, or `engine: custom`)",
+            "vllm has no port named 'rpc' (it has `data` (data parallel) and `ray`)",
+        ],
+    ),
+    (
+        "engine: sglang, model: hub, argv: [x], ports: {rpc: 5}",
+        [
+            "sglang makes its own command line (use `args`, or `engine: custom`)",
+            "sglang has no port named 'rpc' (take it out)",
+        ],
+    ),
+    (
+        "engine: vllm, model: hub, args: {tp: 2, served_model_name: x, data-parallel-rank: 1, uds: /s}",
+        [
+            "`tp` is made from `parallel.tensor` of the lane (take it out of `args`)",
+            "`served_model_name` is made from `served_name` of the lane (take it out of `args`)",
+            "`data-parallel-rank` is made from the order of the cluster's `nodes` (take it out of `args`)",
+            "`uds` is made from the cluster, for the HTTP server of the head (take it out of `args`)",
+        ],
+    ),
+    (
+        "engine: sglang, model: hub, args: {tp-size: 2, ep: 2, api-key: x, grpc-mode: false}",
+        [
+            "`tp-size` is made from `parallel.tensor` of the lane (take it out of `args`)",
+            "`ep` is made from `parallel.expert` of the lane (take it out of `args`)",
+            "`api-key` cannot be used here (take it out of `args`)",
+        ],
+    ),
+    (
+        "engine: vllm, model: split",
+        ["`pipeline-parallel-size` is made from `parallel.pipeline` of the lane (take it out of the model's `args`)"],
+    ),
+    (
+        (
+            "engine: vllm, model: hub, "
+            "args: {no-enable-flashinfer-autotune: true, kernel-config: {enable_flashinfer_autotune: false}}"
+        ),
+        [
+            (
+                "`no-enable-flashinfer-autotune` and `kernel-config.enable_flashinfer_autotune` exclude each other "
+                "(keep one; the other is in `args`)"
+            )
+        ],
+    ),
+    (
+        (
+            "engine: vllm, model: hub, "
+            "args: {enable_flashinfer_autotune: false, kernel_config.enable_flashinfer_autotune: false}"
+        ),
+        [
+            (
+                "`enable_flashinfer_autotune` and `kernel_config.enable_flashinfer_autotune` exclude each other "
+                "(keep one; the other is in `args`)"
+            )
+        ],
+    ),
+    (
+        "engine: vllm, model: tuned, args: {attention-backend: TRITON_ATTN}",
+        [
+            (
+                "`attention-backend` and `attention-config.backend` exclude each other "
+                "(keep one; the other is in the model's `args`)"
+            )
+        ],
+    ),
+    ("engine: vllm, model: tuned, args: {attention-backend: TRITON_ATTN, attention-config: null}", []),
+    (
+        "engine: vllm, model: hub, args: {enable-auto-tool-choice: true, max-num-seqs: 16, max-num-batched-tokens: 8}",
+        [
+            (
+                "`enable-auto-tool-choice` needs `tool-call-parser` (set `tool-call-parser`, "
+                "or take `enable-auto-tool-choice` out)"
+            ),
+            "`max-num-batched-tokens` 8 is smaller than `max-num-seqs` 16 (make it at least as large)",
+        ],
+    ),
+    ("engine: vllm, model: hub, args: {max-model-len: 9, max-num-batched-tokens: 8}", []),
+    (
+        "engine: vllm, model: hub, args: {max-model-len: 9, max-num-batched-tokens: 8, enable-chunked-prefill: false}",
+        [
+            (
+                "`max-num-batched-tokens` 8 is smaller than `max-model-len` 9 "
+                "(make it at least as large, or leave chunked prefill on)"
+            )
+        ],
+    ),
+    (
+        "engine: vllm, model: hub, nodes: 1, parallel: {tensor: 2, expert: 3}",
+        ["vLLM spreads experts over tensor x data = 2, not over 3 (write 2, or leave it out)"],
+    ),
+    (
+        "engine: vllm, model: hub, env: {VLLM_DP_RANK: '1', VLLM_PLUGINS: x}",
+        ["`VLLM_DP_RANK` is no setting of a lane (remove it here)"],
+    ),
     ("engine: llamacp, model: tiny", ["unknown engine 'llamacp' (did you mean 'llamacpp'?)"]),
-    ("engine: zzz", ["unknown engine 'zzz' (known are custom, llamacpp)"]),
+    ("engine: zzz", ["unknown engine 'zzz' (known are custom, llamacpp, sglang, vllm)"]),
 ]
 
 
-@pytest.mark.parametrize(("lane", "expected"), FAULTS, ids=[row[1][0] for row in FAULTS])
+@pytest.mark.parametrize(("lane", "expected"), FAULTS, ids=[row[0] for row in FAULTS])
 def test_a_lane_its_engine_cannot_work_with(lane: str, expected: list[str], tmp_path: Path) -> None:
     assert expected == faults_of(tmp_path, lane)
+
+
+SPREAD_FAULTS: list[tuple[str, list[str]]] = [
+    (
+        "engine: vllm, model: hub, parallel: {tensor: 2}, args: {distributed-executor-backend: uni}",
+        ["on several nodes `distributed-executor-backend` is mp or ray, not uni (leave it out for mp)"],
+    ),
+    (
+        "engine: sglang, model: hub, parallel: {data: 2}",
+        [
+            (
+                "SGLang does data parallel over several nodes with `enable-dp-attention` only "
+                "(set `enable-dp-attention: true` in `args`, or place a lane of its own on each node)"
+            )
+        ],
+    ),
+    ("engine: sglang, model: hub, nodes: 2, parallel: {tensor: 2, data: 2}, args: {enable-dp-attention: true}", []),
+]
+
+
+@pytest.mark.parametrize(("lane", "expected"), SPREAD_FAULTS, ids=[row[0] for row in SPREAD_FAULTS])
+def test_a_lane_its_engine_cannot_spread(lane: str, expected: list[str], tmp_path: Path) -> None:
+    assert expected == faults_of(tmp_path, lane, "two")
 
 
 def test_an_unknown_placeholder_that_resembles_none_lists_all(tmp_path: Path) -> None:

@@ -24,8 +24,11 @@ def faults(tmp_path: Path, lane: str) -> list[str]:
     [
         (f"{{engine: llamacp, image: '{DIGEST}'}}", "4:15 unknown engine 'llamacp'; did you mean 'llamacpp'?"),
         (f"{{engine: LlamaCpp, image: '{DIGEST}'}}", "4:15 unknown engine 'LlamaCpp'; did you mean 'llamacpp'?"),
-        (f"{{engine: 'a b?', image: '{DIGEST}'}}", "4:15 unknown engine 'a b?'; known are custom, llamacpp"),
-        (f"{{engine: zzz, image: '{DIGEST}'}}", "4:15 unknown engine 'zzz'; known are custom, llamacpp"),
+        (
+            f"{{engine: 'a b?', image: '{DIGEST}'}}",
+            "4:15 unknown engine 'a b?'; known are custom, llamacpp, sglang, vllm",
+        ),
+        (f"{{engine: zzz, image: '{DIGEST}'}}", "4:15 unknown engine 'zzz'; known are custom, llamacpp, sglang, vllm"),
         (f"{{engine: llamacpp, image: '{DIGEST}'}}", "4:15 llamacpp needs a model; set `model` of the lane"),
         (
             f"{{engine: llamacpp, image: '{DIGEST}', model: m, args: {{alias: y}}}}",
