@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import specs
 from reconciler.engines.base import Fault
+from reconciler.engines.limits import tokens
 
 
 @dataclass(frozen=True)
@@ -82,10 +83,9 @@ def argument_faults(args: Mapping[str, Given], rules: ArgumentRules) -> Iterator
 
 
 def number(args: Mapping[str, Given], name: str) -> int | None:
-    """The argument's value where it is a whole number; None for one that is not set, or written as text."""
+    """The argument's value as a number of tokens or the like; None for one that is not set, or says no number."""
     item = args.get(name)
-    value = item.value if item else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return tokens(item.value) if item else None
 
 
 def _name(key: str, aliases: Mapping[str, str]) -> str:

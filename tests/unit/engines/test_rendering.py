@@ -202,12 +202,12 @@ FAULTS: list[tuple[str, list[str]]] = [
             "`max-num-batched-tokens` 8 is smaller than `max-num-seqs` 16 (make it at least as large)",
         ],
     ),
-    ("engine: vllm, model: hub, args: {max-model-len: 9, max-num-batched-tokens: 8}", []),
+    ("engine: vllm, model: hub, args: {max-model-len: 9000, max-num-batched-tokens: 8000}", []),
     (
-        "engine: vllm, model: hub, args: {max-model-len: 9, max-num-batched-tokens: 8, enable-chunked-prefill: false}",
+        "engine: vllm, model: hub, args: {max-model-len: 9000, max-num-batched-tokens: 8000, enable-chunked-prefill: false}",
         [
             (
-                "`max-num-batched-tokens` 8 is smaller than `max-model-len` 9 "
+                "`max-num-batched-tokens` 8000 is smaller than `max-model-len` 9000 "
                 "(make it at least as large, or leave chunked prefill on)"
             )
         ],
