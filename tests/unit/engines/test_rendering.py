@@ -204,17 +204,14 @@ FAULTS: list[tuple[str, list[str]]] = [
     ),
     ("engine: vllm, model: hub, args: {max-model-len: 9000, max-num-batched-tokens: 8000}", []),
     (
-        "engine: vllm, model: hub, args: {max-model-len: 9000, max-num-batched-tokens: 8000, enable-chunked-prefill: false}",
+        "engine: vllm, model: hub, "
+        "args: {max-model-len: 9k, max-num-batched-tokens: 8000, enable-chunked-prefill: false}",
         [
             (
                 "`max-num-batched-tokens` 8000 is smaller than `max-model-len` 9000 "
                 "(make it at least as large, or leave chunked prefill on)"
             )
         ],
-    ),
-    (
-        "engine: vllm, model: hub, nodes: 1, parallel: {tensor: 2, expert: 3}",
-        ["vLLM spreads experts over tensor x data = 2, not over 3 (write 2, or leave it out)"],
     ),
     (
         "engine: vllm, model: hub, env: {VLLM_DP_RANK: '1', VLLM_PLUGINS: x}",
@@ -231,6 +228,10 @@ def test_a_lane_its_engine_cannot_work_with(lane: str, expected: list[str], tmp_
 
 
 SPREAD_FAULTS: list[tuple[str, list[str]]] = [
+    (
+        "engine: vllm, model: hub, parallel: {tensor: 2, expert: 3}",
+        ["vLLM spreads experts over tensor x data = 2, not over 3 (write 2, or leave it out)"],
+    ),
     (
         "engine: vllm, model: hub, parallel: {tensor: 2}, args: {distributed-executor-backend: uni}",
         ["on several nodes `distributed-executor-backend` is mp or ray, not uni (leave it out for mp)"],
