@@ -204,8 +204,10 @@ FAULTS: list[tuple[str, list[str]]] = [
     ),
     ("engine: vllm, model: hub, args: {max-model-len: 9000, max-num-batched-tokens: 8000}", []),
     (
-        "engine: vllm, model: hub, "
-        "args: {max-model-len: 9k, max-num-batched-tokens: 8000, enable-chunked-prefill: false}",
+        (
+            "engine: vllm, model: hub, "
+            "args: {max-model-len: 9k, max-num-batched-tokens: 8000, enable-chunked-prefill: false}"
+        ),
         [
             (
                 "`max-num-batched-tokens` 8000 is smaller than `max-model-len` 9000 "
