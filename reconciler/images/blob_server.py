@@ -64,21 +64,28 @@ class Allowance:
 
 
 class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
-    """A listening TCP socket, a thread a connection. Raises `OSError` when it cannot listen there."""
+    """A listening socket, a thread a connection: TCP, or a Unix socket where `host` is its absolute path.
+
+    Raises `OSError` when it cannot listen there.
+    """
 
     allow_reuse_address = True
     daemon_threads = True
     request_queue_size = 128
 
     def __init__(self, host: str, port: int, handler: type[socketserver.BaseRequestHandler]) -> None:
-        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._connections: set[socket.socket] = set()
-        super().__init__((host, port), handler)
+        if host.startswith("/"):
+            self.address_family = socket.AF_UNIX
+            super().__init__(host, handler)  # type: ignore[arg-type]  # typed for TCP alone
+        else:
+            self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            super().__init__((host, port), handler)
 
     @property
     def port(self) -> int:
-        """Where it listens."""
-        return int(self.server_address[1])
+        """Where it listens by TCP; 0 on a Unix socket."""
+        return 0 if self.address_family == socket.AF_UNIX else int(self.server_address[1])
 
     def start(self) -> None:
         """Accept connections from now on."""
@@ -108,8 +115,12 @@ class Handler(BaseHTTPRequestHandler):
 
     server: Registry
     protocol_version = default_request_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
     timeout = 300.0  # of an idle connection, and of one that takes nothing
+
+    @property
+    def disable_nagle_algorithm(self) -> bool:  # type: ignore[override]  # its base asks before each connection
+        """There is none to disable on a Unix socket."""
+        return bool(self.request.family != socket.AF_UNIX)
 
     def handle(self) -> None:
         """Requests until one side has had enough. A TLS hello is answered in HTTP: Docker then tries without TLS."""

@@ -23,6 +23,7 @@ from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.nodes.inspect import keep_tag
 from reconciler.nodes.openssh import OpenSsh
 from reconciler.nodes.relays import Relays, Way
+from reconciler.nodes.sockets import SocketPaths
 from reconciler.nodes.targets import SshTarget
 from reconciler.threads import in_thread
 
@@ -67,7 +68,9 @@ class Distribution:
         self._targets = targets
         self._connect = connect
         self._turns = asyncio.Semaphore(settings.parallel)
-        self._registry = LoopbackRegistry(vault, supply.fetch, settings.bandwidth)
+        self._paths = SocketPaths()
+        self._socket = self._paths.new()
+        self._registry = LoopbackRegistry(vault, supply.fetch, settings.bandwidth, self._socket)
         self._ssh: dict[str, OpenSsh] = {}
         self._doors: dict[str, RegistryDoors] = {}
         self._relays = Relays(self.ssh)
@@ -127,23 +130,23 @@ class Distribution:
     ) -> AsyncIterator[Way]:
         """`127.0.0.1:listen_port` of the node has the blobs while the block lasts."""
         self._vault.keep(self.supply.owner, pin.digest)
-        server_port = self._registry.start()
+        self._registry.start()
         if openssh.available():
-            way = self._relays.way(node, listen_port, server_port, relay, blobs)
+            way = self._relays.way(node, listen_port, self._socket, relay, blobs)
         else:
-            way = self._door(node, listen_port, server_port)
+            way = self._door(node, listen_port)
         with self._registry.offering(blobs):
             async with way as found:
                 yield found
 
     @asynccontextmanager
-    async def _door(self, node: str, listen_port: int, server_port: int) -> AsyncIterator[Way]:
+    async def _door(self, node: str, listen_port: int) -> AsyncIterator[Way]:
         """Without an `ssh` program here, bulk bytes go through a connection of asyncssh."""
         if node not in self._doors:
             dial = partial(ssh.connect, self._targets[node], DIAL_S, ssh.PATIENCE_S)
             self._doors[node] = RegistryDoors(dial)
-        async with self._doors[node].to(listen_port, server_port):
-            yield Way(self.ssh(node), listen_port, server_port, why="there is no ssh program here")
+        async with self._doors[node].to(listen_port, self._socket):
+            yield Way(self.ssh(node), listen_port, self._socket, why="there is no ssh program here")
 
     async def discard_damaged(self, blobs: Mapping[str, int]) -> bool:
         """Take what went bad out of the vault; whether there was any."""
@@ -170,6 +173,7 @@ class Distribution:
     def close(self) -> None:
         """End what is served and passed on."""
         self._registry.close()
+        self._paths.close()
         for way_in in self._ssh.values():
             way_in.close()
 

@@ -9,6 +9,7 @@ import asyncssh
 
 from reconciler.nodes import facts
 from reconciler.nodes.loopback import insist_on_loopback, taken
+from reconciler.nodes.openssh import Server
 from reconciler.nodes.ssh import SshSession
 
 LISTEN_TRIES = 6
@@ -20,7 +21,7 @@ CHECK_S = 20.0
 
 @dataclass
 class _Open:
-    server_port: int
+    server: Server
     session: SshSession
     users: int = 1
 
@@ -38,21 +39,21 @@ class RegistryDoors:
         self._change = asyncio.Condition()
 
     @asynccontextmanager
-    async def to(self, listen_port: int, server_port: int) -> AsyncIterator[None]:
-        """`127.0.0.1:listen_port` of the node leads to `127.0.0.1:server_port` of the controller inside the block."""
-        await self._enter(listen_port, server_port)
+    async def to(self, listen_port: int, server: Server) -> AsyncIterator[None]:
+        """`127.0.0.1:listen_port` of the node leads to a server of the controller inside the block."""
+        await self._enter(listen_port, server)
         try:
             yield
         finally:
             await asyncio.shield(self._leave(listen_port))
 
-    async def _enter(self, port: int, server_port: int) -> None:
+    async def _enter(self, port: int, server: Server) -> None:
         async with self._change:
-            await self._change.wait_for(lambda: port not in self._open or self._open[port].server_port == server_port)
+            await self._change.wait_for(lambda: port not in self._open or self._open[port].server == server)
             if port in self._open:
                 self._open[port].users += 1
             else:
-                self._open[port] = _Open(server_port, await self._forwarded(port, server_port))
+                self._open[port] = _Open(server, await self._forwarded(port, server))
 
     async def _leave(self, port: int) -> None:
         async with self._change:
@@ -63,10 +64,10 @@ class RegistryDoors:
                 await door.session.close()
             self._change.notify_all()
 
-    async def _forwarded(self, port: int, server_port: int) -> SshSession:
+    async def _forwarded(self, port: int, server: Server) -> SshSession:
         session = await self._connect()
         try:
-            await _listen(session, port, server_port)
+            await _listen(session, port, server)
             await _insist_on_loopback(session, port)
         except BaseException:
             await session.close()
@@ -74,15 +75,22 @@ class RegistryDoors:
         return session
 
 
-async def _listen(session: SshSession, port: int, server_port: int) -> None:
+async def _listen(session: SshSession, port: int, server: Server) -> None:
     for _ in range(LISTEN_TRIES):
         try:
-            await session.connection.forward_remote_port("127.0.0.1", port, "127.0.0.1", server_port)
+            await _forward(session.connection, port, server)
         except asyncssh.ChannelListenError:
             await asyncio.sleep(LISTEN_PAUSE_S)
         else:
             return
     raise taken(session.target, port)
+
+
+async def _forward(connection: asyncssh.SSHClientConnection, port: int, server: Server) -> None:
+    if isinstance(server, int):
+        await connection.forward_remote_port("127.0.0.1", port, "127.0.0.1", server)
+    else:
+        await connection.forward_remote_port_to_path("127.0.0.1", port, str(server))
 
 
 async def _insist_on_loopback(session: SshSession, port: int) -> None:

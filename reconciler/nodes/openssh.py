@@ -31,6 +31,8 @@ from reconciler.nodes.targets import SshTarget, silence_hint, silent
 
 S = TypeVar("S")
 Pipe = int | IO[bytes]
+Server = int | Path
+"""Of the controller: a port of 127.0.0.1, or a Unix socket."""
 
 OPEN_S = 40.0
 """Deadline until a child is ready: a handshake, through a jump host maybe, on a busy link."""
@@ -69,10 +71,15 @@ def login_command(script: str, *arguments: str) -> str:
 
 @dataclass(frozen=True)
 class Forward:
-    """`127.0.0.1:listen_port` of the node leads to `127.0.0.1:port` of the controller. 0: sshd takes a free one."""
+    """`127.0.0.1:listen_port` of the node leads to a server of the controller. 0: sshd takes a free one."""
 
     listen_port: int
-    port: int
+    server: Server
+
+    def __str__(self) -> str:
+        """As OpenSSH's `-R` takes it."""
+        server = f"127.0.0.1:{self.server}" if isinstance(self.server, int) else self.server
+        return f"127.0.0.1:{self.listen_port}:{server}"
 
 
 @dataclass
@@ -183,7 +190,7 @@ class OpenSsh:
 
         For whoever starts the process, with a group of its own, so that the terminal's Ctrl-C is not for it.
         """
-        remote = (word for item in forwards for word in ("-R", f"127.0.0.1:{item.listen_port}:127.0.0.1:{item.port}"))
+        remote = (word for item in forwards for word in ("-R", str(item)))
         return ["ssh", "-F", str(self._config()), "-T", *remote, ssh_config.NODE, command]
 
     async def start(

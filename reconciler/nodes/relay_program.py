@@ -13,7 +13,7 @@ from reconciler.images import relay as program
 from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.nodes.loopback import insist_on_loopback
 from reconciler.nodes.node_blobs import CONTENT
-from reconciler.nodes.openssh import Child, Forward, OpenSsh
+from reconciler.nodes.openssh import Child, Forward, OpenSsh, Server
 from reconciler.nodes.ways import at_last
 
 ANSWER_S = 30.0
@@ -71,14 +71,14 @@ async def seed_at_work(
     ssh: OpenSsh,
     relay: Relay,
     listen_port: int,
-    server_port: int,
+    server: Server,
     blobs: Mapping[str, int],
     content_folders: Sequence[str] = CONTENT_FOLDERS,
     spool_folders: Sequence[str] = SPOOL_FOLDERS,
 ) -> AsyncIterator[Seed]:
     """A seed that serves its own node's Docker on `listen_port` and the relay's peers on its address in the fabric.
 
-    What it lacks it fetches once from the controller's `server_port`. Raises `NodeError`: CONFLICT (`listen_port` is
+    What it lacks it fetches once from the controller's `server`. Raises `NodeError`: CONFLICT (`listen_port` is
     taken), NO_SPACE (no spool folder has room), DENIED, REFUSED (no Python, not its address), or of transport.
     """
     config = {
@@ -92,7 +92,7 @@ async def seed_at_work(
         "need_bytes": sum(blobs.values()),
         "allow": dict(blobs),
     }
-    child, port = await at_last(lambda: _seed_child(ssh, config, server_port))
+    child, port = await at_last(lambda: _seed_child(ssh, config, server))
     seed = Seed(ssh, relay, child, port, str(config["token"]), admitted=set(blobs))
     watching = asyncio.create_task(seed.watch())
     try:
@@ -103,8 +103,8 @@ async def seed_at_work(
         await asyncio.shield(child.close())
 
 
-async def _seed_child(ssh: OpenSsh, config: Mapping[str, object], server_port: int) -> tuple[Child, int]:
-    child = await ssh.open(Forward(0, server_port), script=_RUN, arguments=(program.bootstrap(),))
+async def _seed_child(ssh: OpenSsh, config: Mapping[str, object], server: Server) -> tuple[Child, int]:
+    child = await ssh.open(Forward(0, server), script=_RUN, arguments=(program.bootstrap(),))
     [upstream_port] = child.ports
     try:
         insist_on_loopback(ssh.target, upstream_port, child.listeners)

@@ -11,7 +11,7 @@ from functools import partial
 
 from reconciler.core.transfer import Relay
 from reconciler.nodes.errors import ErrorKind, NodeError
-from reconciler.nodes.openssh import OpenSsh
+from reconciler.nodes.openssh import OpenSsh, Server
 from reconciler.nodes.relay_program import Seed, forwarder, seed_at_work
 from reconciler.nodes.sharing import Shared
 from reconciler.nodes.ways import Standing, kept, straight
@@ -28,7 +28,7 @@ class Way:
 
     ssh: OpenSsh
     listen_port: int
-    server_port: int
+    server: Server
     seed: Seed | None = None
     via: str = CONTROLLER
     why: str = ""
@@ -42,10 +42,10 @@ class Way:
             except NodeError as error:
                 if error.kind is ErrorKind.CONFLICT:
                     raise
-                standing = await straight(self.ssh, self.listen_port, self.server_port)
+                standing = await straight(self.ssh, self.listen_port, self.server)
                 self.go_straight(error.message)  # only now: a node that is silent for a while keeps its relay
                 return standing
-        return await straight(self.ssh, self.listen_port, self.server_port)
+        return await straight(self.ssh, self.listen_port, self.server)
 
     async def _by(self, seed: Seed) -> Standing:
         if seed.gone.is_set():
@@ -90,27 +90,27 @@ class Relays:
 
     @asynccontextmanager
     async def way(
-        self, node: str, listen_port: int, server_port: int, relay: Relay | None, blobs: Mapping[str, int]
+        self, node: str, listen_port: int, server: Server, relay: Relay | None, blobs: Mapping[str, int]
     ) -> AsyncIterator[Way]:
         """`127.0.0.1:listen_port` of the node has the blobs (sizes in bytes by digest) inside the block.
 
-        They come from `127.0.0.1:server_port` of the controller, through the relay where that can be. An image that
+        They come from the controller's `server`, through the relay where that can be. An image that
         comes while another is on its way goes the same way. Raises `NodeError` as `star` does.
         """
-        make = partial(self._opened, node, listen_port, server_port, relay, blobs)
-        async with self._ways.use((node, listen_port), server_port, make) as way:
+        make = partial(self._opened, node, listen_port, server, relay, blobs)
+        async with self._ways.use((node, listen_port), server, make) as way:
             if way.seed is not None:
                 await way.seed.admit(blobs)
             yield way
 
     @asynccontextmanager
     async def _opened(
-        self, node: str, listen_port: int, server_port: int, relay: Relay | None, blobs: Mapping[str, int]
+        self, node: str, listen_port: int, server: Server, relay: Relay | None, blobs: Mapping[str, int]
     ) -> AsyncIterator[Way]:
-        way = Way(self._ssh(node), listen_port, server_port)
+        way = Way(self._ssh(node), listen_port, server)
         async with AsyncExitStack() as stack:
             try:
-                seed = self._seed(node, listen_port, server_port, relay, blobs)
+                seed = self._seed(node, listen_port, server, relay, blobs)
                 if seed is not None:
                     way.seed = await stack.enter_async_context(seed)
                     await way.seed.admit(blobs, relay.peers if relay else ())
@@ -120,21 +120,21 @@ class Relays:
             yield way
 
     def _seed(
-        self, node: str, listen_port: int, server_port: int, relay: Relay | None, blobs: Mapping[str, int]
+        self, node: str, listen_port: int, server: Server, relay: Relay | None, blobs: Mapping[str, int]
     ) -> AbstractAsyncContextManager[Seed] | None:
         """The relay's seed. On a node that is a seed just now, for whomever, the port is taken by it: its own."""
         name = node if self._seeds.has((node, listen_port)) else relay.seed if relay else None
         if name is None:
             return None
-        make = partial(_started, self._ssh(name), relay, listen_port, server_port, blobs)
-        return self._seeds.use((name, listen_port), server_port, make)
+        make = partial(_started, self._ssh(name), relay, listen_port, server, blobs)
+        return self._seeds.use((name, listen_port), server, make)
 
 
 @asynccontextmanager
 async def _started(
-    ssh: OpenSsh, relay: Relay | None, listen_port: int, server_port: int, blobs: Mapping[str, int]
+    ssh: OpenSsh, relay: Relay | None, listen_port: int, server: Server, blobs: Mapping[str, int]
 ) -> AsyncIterator[Seed]:
     if relay is None or relay.seed != ssh.target.name:
         raise NodeError(ErrorKind.REFUSED, f"the relay on {ssh.target.name} ended")
-    async with seed_at_work(ssh, relay, listen_port, server_port, blobs) as seed:
+    async with seed_at_work(ssh, relay, listen_port, server, blobs) as seed:
         yield seed

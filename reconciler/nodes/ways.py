@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 
 from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.nodes.loopback import insist_on_loopback
-from reconciler.nodes.openssh import Child, Forward, OpenSsh
+from reconciler.nodes.openssh import Child, Forward, OpenSsh, Server
 
 S = TypeVar("S")
 
@@ -41,13 +41,13 @@ Open = Callable[[], Awaitable[Standing]]
 """Opens a way, and says so when it stands. Asked again whenever it broke."""
 
 
-def star(ssh: OpenSsh, listen_port: int, server_port: int) -> contextlib.AbstractAsyncContextManager[None]:
-    """`127.0.0.1:listen_port` of the node leads to `127.0.0.1:server_port` of the controller inside the block.
+def star(ssh: OpenSsh, listen_port: int, server: Server) -> contextlib.AbstractAsyncContextManager[None]:
+    """`127.0.0.1:listen_port` of the node leads to a server of the controller inside the block.
 
     Raises `NodeError` when it cannot be had: CONFLICT (the port is taken, or forwarding forbidden), DENIED (sshd would
     offer it to the network), `NodeUnknownError` (no way in).
     """
-    return kept(lambda: straight(ssh, listen_port, server_port))
+    return kept(lambda: straight(ssh, listen_port, server))
 
 
 @asynccontextmanager
@@ -82,9 +82,9 @@ class _Way:
         raise AssertionError
 
 
-async def straight(ssh: OpenSsh, listen_port: int, server_port: int) -> Child:
+async def straight(ssh: OpenSsh, listen_port: int, server: Server) -> Child:
     """The way from the controller itself, checked to be on loopback alone."""
-    child = await ssh.open(Forward(listen_port, server_port))
+    child = await ssh.open(Forward(listen_port, server))
     try:
         insist_on_loopback(ssh.target, listen_port, child.listeners)
     except NodeError:

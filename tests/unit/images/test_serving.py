@@ -345,6 +345,20 @@ def test_a_connection_serves_many_requests(port: int) -> None:
             assert (status, own) == (reply.status, connection.sock)
 
 
+def test_on_a_unix_socket_it_serves_the_same_and_leaves_no_file(vault: Vault, tap: Tap, tmp_path: Path) -> None:
+    at = tmp_path / "registry"
+    with closing(LoopbackRegistry(vault, tap.fetch, at=at)) as registry, registry.offering({DIGEST: len(DATA)}):
+        assert 0 == registry.start() == registry.start()
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(20)
+            connection.connect(str(at))
+            connection.sendall(f"GET /v2/x/blobs/{DIGEST} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+            reply = http.client.HTTPResponse(connection)
+            reply.begin()
+            assert (200, DATA) == (reply.status, reply.read())
+    assert not at.exists()
+
+
 def test_starting_again_is_the_same_port_and_closing_cuts(registry: LoopbackRegistry) -> None:
     port = registry.start()
     assert port == registry.start()

@@ -108,10 +108,10 @@ def test_without_any_key_file_there_is_the_agent(tmp_path: Path, monkeypatch: py
 
 def test_the_files_are_for_nobody_else() -> None:
     ssh = OpenSsh(PLAIN)
-    argv = ssh.argv("true", Forward(5917, 4000), Forward(0, 4001))
+    argv = ssh.argv("true", Forward(5917, 4000), Forward(0, Path("/run/x/0")))
     config = Path(argv[argv.index("-F") + 1])
     assert 0o700 == stat.S_IMODE(config.parent.stat().st_mode)
-    assert ["-R", "127.0.0.1:5917:127.0.0.1:4000", "-R", "127.0.0.1:0:127.0.0.1:4001", "node", "true"] == argv[-6:]
+    assert ["-R", "127.0.0.1:5917:127.0.0.1:4000", "-R", "127.0.0.1:0:/run/x/0", "node", "true"] == argv[-6:]
     ssh.close()
     assert not config.exists()
 
