@@ -159,13 +159,14 @@ class Application:
         applied = Applied(run_id, code, apply_summary(machine, code), failures, dict(machine.status))
         if code not in {Exit.OK, Exit.UNREACHABLE}:
             return applied
-        observed = await self._unless_stopped(self.fleet.observe())
+        touched = frozenset(node for gang in self.plan.gangs for node in gang.nodes)
+        observed = await self._unless_stopped(self.fleet.observe(nodes=touched if self.plan.is_sync else None))
         if observed is None:
             summary = f"{applied.summary}; interrupted before it was looked at once more"
             return replace(applied, exit=Exit.INTERRUPTED, summary=summary)
         again = self._planned_again(observed)
-        touched = {change.gang for change in machine.plan.changes}
-        unsettled = [change for change in again.changes if change.gang in touched]
+        changed = {change.gang for change in machine.plan.changes}
+        unsettled = [change for change in again.changes if change.gang in changed]
         if not unsettled:
             return _but_withheld(applied, machine.plan)
         return replace(applied, exit=Exit.NEEDS_A_PERSON, summary=unsettled_summary(unsettled), unsettled=again)

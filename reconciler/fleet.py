@@ -7,7 +7,7 @@ async with fleet:
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -100,9 +100,10 @@ class Fleet:
         """What was recorded of the fleet, for reading and writing: to be closed. Raises `state.StateError`."""
         return self._open_store(self.folder)
 
-    async def observe(self, deadline_s: float = OBSERVE_S) -> Observed:
-        """Read all nodes at once, with a deadline on each. An unreachable node is a fact, never an exception."""
-        states = await observe_all(self.nodes, [node.name for node in self.desired.nodes], deadline_s)
+    async def observe(self, deadline_s: float = OBSERVE_S, nodes: Collection[str] | None = None) -> Observed:
+        """Read all nodes (or these) at once, with a deadline on each. An unreachable node is a fact, no exception."""
+        names = [node.name for node in self.desired.nodes if nodes is None or node.name in nodes]
+        states = await observe_all(self.nodes, names, deadline_s)
         paths = paths_to_boot(self.desired, states)
         if paths:
             states |= await observe_all(self.nodes, paths, deadline_s, paths)

@@ -119,16 +119,16 @@ def sync(
 ) -> None:
     """Plan the staging alone, ask, carry it out."""
     from reconciler.core.plan import PlanOptions
-    from reconciler.core.sync import make_sync_plan
+    from reconciler.core.sync import make_sync_plan, nodes_to_sync
     from reconciler.version import TOOL
 
     fleet = load(context, file)
     must_be_known("cluster", cluster or (), fleet.spec.clusters)
-    options = PlanOptions(TOOL, commit_of(file))
+    options, clusters = PlanOptions(TOOL, commit_of(file)), frozenset(cluster) if cluster else None
 
     async def work(fleet: "Fleet") -> int:
-        observed = await fleet.observe(deadline)
-        made = make_sync_plan(fleet.desired, observed, frozenset(cluster) if cluster else None, options)
+        observed = await fleet.observe(deadline, nodes_to_sync(fleet.desired, clusters))
+        made = make_sync_plan(fleet.desired, observed, clusters, options)
         return await carry_out(fleet, made, yes=yes, as_json=as_json, command="images sync", question="Bring them?")
 
     raise typer.Exit(run(context, with_fleet(fleet, work)))

@@ -25,7 +25,7 @@ def make_sync_plan(
 
     Pure and deterministic, as `make_plan` is. A node that cannot be read holds up no other.
     """
-    gangs = sorted((gang for gang in desired.gangs if clusters is None or gang.cluster in clusters), key=_address)
+    gangs = sorted(_wanted(desired, clusters), key=_address)
     views = [_view(gang, observed) for gang in gangs]
     staging = Staging.of(views, desired.transfer, observed)
     refused = [item for view in views for item in refusals(Case(desired, observed, view, staging), IMAGE_CHECKS)]
@@ -42,6 +42,15 @@ def make_sync_plan(
             transfers=part.staging.transfers,
         )
     )
+
+
+def nodes_to_sync(desired: Desired, clusters: frozenset[str] | None = None) -> frozenset[str]:
+    """The nodes that such a plan is about: the others need not be read for it."""
+    return frozenset(node for gang in _wanted(desired, clusters) for node in gang.nodes)
+
+
+def _wanted(desired: Desired, clusters: frozenset[str] | None) -> list[Gang]:
+    return [gang for gang in desired.gangs if clusters is None or gang.cluster in clusters]
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,10 @@ class Bringing:
         """Bytes that went bad in the vault are taken out, and fetched anew; or the way broke off: a relay that died."""
         if error.is_transport or error.kind in {ErrorKind.NO_SPACE, ErrorKind.CONFLICT}:
             return False
-        return await self.distribution.discard_damaged(blobs) or self.distribution.supply_error(blobs) is None
+        damaged = await self.distribution.discard_damaged(blobs)
+        if not damaged and self.distribution.supply_error(blobs) is None:
+            return True
+        return await self.distribution.add_holders(self.pin, but=self.node) or damaged
 
     async def _pulled_from_here(self, blobs: Mapping[str, int]) -> LocalImage:
         port = listen_port(self.pin)

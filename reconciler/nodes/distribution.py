@@ -11,11 +11,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from reconciler.core.desired import ImagePin
-from reconciler.core.observed import LocalImage, Source
+from reconciler.core.observed import LocalImage, Source, SourceImage
 from reconciler.core.transfer import Relay
 from reconciler.images.errors import SupplyError
 from reconciler.images.serving import LoopbackRegistry
-from reconciler.images.supply import Supply
+from reconciler.images.supply import FROM_VAULT, Supply
 from reconciler.images.vault import Vault
 from reconciler.nodes import node_blobs, openssh, ssh
 from reconciler.nodes.doors import RegistryDoors
@@ -89,19 +89,26 @@ class Distribution:
         return self._turns
 
     async def described(self, pin: ImagePin, node: str) -> Source:
-        """What the sources say of the image, nodes that have all its bytes among them."""
-        for holder in await self.holders(pin, but=node):
-            if holder.image.complete:
-                await self._add(pin, holder)
+        """What the sources say of the image: other nodes are asked only where the vault does not have it all."""
+        source = await self.supply.describe(pin)
+        if isinstance(source, SourceImage) and source.origin == FROM_VAULT:
+            return source
+        await self.add_holders(pin, but=node)
         return await self.supply.describe(pin)
 
-    async def _add(self, pin: ImagePin, holder: Holder) -> None:
+    async def add_holders(self, pin: ImagePin, but: str) -> bool:
+        """Make sources of the other nodes that have all bytes of the image; whether there are any."""
+        found = [await self._add(pin, item) for item in await self.holders(pin, but) if item.image.complete]
+        return any(found)
+
+    async def _add(self, pin: ImagePin, holder: Holder) -> bool:
         """Its content store becomes a source, where the login may read it."""
         node = await self._connect(holder.node, LOOK_S)
         store = await node.images.store()
         folders = await node_blobs.probe(node.session, store.docker_root)
         if folders:
             self.supply.add_source(pin, node_blobs.NodeBlobs(self.ssh(holder.node), folders))
+        return bool(folders)
 
     async def holders(self, pin: ImagePin, but: str) -> tuple[Holder, ...]:
         """The other nodes that have the image, asked once. A node that cannot be asked has none."""
