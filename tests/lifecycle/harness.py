@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from reconciler.core.events import Event
-from reconciler.core.observed import Observed
 from reconciler.core.plan import Plan
 from reconciler.core.status import FleetStatus
-from reconciler.core.sync import make_sync_plan
+from reconciler.core.sync import make_sync_plan, nodes_to_sync
 from reconciler.fleet import Applied, Fleet
 from reconciler.testing import Behaviour, ControllerKilled, SimImage, SimulatedFleet, run_simulated, sim_nodes
 from reconciler.testing.images import Decides
@@ -111,7 +110,7 @@ class Story:
             stop = asyncio.Event()
             if stop_after_s is not None:
                 asyncio.get_running_loop().call_later(stop_after_s, stop.set)
-            return await fleet.apply(self._sync_plan(fleet, await fleet.observe(), clusters), stop=stop)
+            return await fleet.apply(await self._sync_plan(fleet, clusters), stop=stop)
 
         applied: Applied = self.run(work)
         return applied
@@ -120,13 +119,15 @@ class Story:
         """What a sync would bring now."""
 
         async def work(fleet: Fleet) -> Plan:
-            return self._sync_plan(fleet, await fleet.observe(), clusters)
+            return await self._sync_plan(fleet, clusters)
 
         made: Plan = self.run(work)
         return made
 
-    def _sync_plan(self, fleet: Fleet, observed: Observed, clusters: tuple[str, ...]) -> Plan:
-        return make_sync_plan(fleet.desired, observed, frozenset(clusters) if clusters else None)
+    async def _sync_plan(self, fleet: Fleet, clusters: tuple[str, ...]) -> Plan:
+        on = frozenset(clusters) if clusters else None
+        observed = await fleet.observe(nodes=nodes_to_sync(fleet.desired, on))
+        return make_sync_plan(fleet.desired, observed, on)
 
     def apply_until_killed(self) -> bool:
         """Apply; whether the controller was killed on the way."""

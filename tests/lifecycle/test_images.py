@@ -294,3 +294,10 @@ def test_a_stage_that_fails_on_one_node_does_not_hold_up_the_others(story: Story
     assert Exit.UNCHANGED == story.sync().exit
     assert {"node1", "node3"} == {node.name for node in story.nodes.nodes if has(story, node.name, story.image)}
     assert Exit.OK == story.sync().exit
+
+
+def test_a_sync_asks_nothing_of_nodes_it_brings_nothing_to(story: Story) -> None:
+    story.nodes.node("node3").power_off()
+    assert Exit.OK == story.sync("pair").exit
+    assert set(story.sync_plan("pair").unknown) == set()
+    assert ["node3"] == [state.node for state in story.sync_plan().unknown]
