@@ -64,10 +64,7 @@ class Allowance:
 
 
 class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
-    """A listening socket, a thread a connection: TCP, or a Unix socket where `host` is its absolute path.
-
-    Raises `OSError` when it cannot listen there.
-    """
+    """A listening socket, TCP or at the path `host`; a thread a connection. Raises `OSError` when it cannot be."""
 
     allow_reuse_address = True
     daemon_threads = True
