@@ -112,12 +112,8 @@ class Handler(BaseHTTPRequestHandler):
 
     server: Registry
     protocol_version = default_request_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     timeout = 300.0  # of an idle connection, and of one that takes nothing
-
-    @property
-    def disable_nagle_algorithm(self) -> bool:  # type: ignore[override]  # its base asks before each connection
-        """There is none to disable on a Unix socket."""
-        return bool(self.request.family != socket.AF_UNIX)
 
     def handle(self) -> None:
         """Requests until one side has had enough. A TLS hello is answered in HTTP: Docker then tries without TLS."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
-from reconciler.images.blob_server import Allowance, Registry
+from reconciler.images.blob_server import Allowance, Handler, Registry
 from reconciler.images.errors import SupplyError, SupplyErrorKind
 from reconciler.images.shelf import Shelf
 from reconciler.images.stores import Draft, LastingError, Store
@@ -51,6 +51,12 @@ class _Watched(Store):
         self._vault.discard(digest)
 
 
+class _SocketHandler(Handler):
+    """One connection on a Unix socket, where there is no algorithm of Nagle's to disable."""
+
+    disable_nagle_algorithm = False
+
+
 class LoopbackRegistry:
     """Serves the blobs of a vault to whoever comes in from this machine. Used on threads, by several at once."""
 
@@ -84,8 +90,8 @@ class LoopbackRegistry:
         """Listen; the port on 127.0.0.1, 0 on a Unix socket. Again: the same port."""
         with self._lock:
             if self._registry is None:
-                host = LOOPBACK if self._at is None else str(self._at)
-                self._registry = Registry(host, 0, self._shelf, self._sizes.__contains__, self._allowance)
+                host, handler = (str(self._at), _SocketHandler) if self._at else (LOOPBACK, Handler)
+                self._registry = Registry(host, 0, self._shelf, self._sizes.__contains__, self._allowance, handler)
                 self._registry.start()
             return self._registry.port
 
