@@ -258,7 +258,13 @@ async def _applied(
 
 def _result(applied: "Applied") -> dict[str, object]:
     failures = [
-        {"step": item.step.id, "status": item.status, "detail": item.detail, "logs": list(item.logs)}
+        {
+            "step": item.step.id,
+            "status": item.status,
+            "detail": item.detail,
+            "cause": item.cause,
+            "logs": list(item.logs),
+        }
         for item in applied.failures
     ]
     return {

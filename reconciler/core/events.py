@@ -42,13 +42,17 @@ class StepProgress:
 
 @dataclass(frozen=True)
 class StepEnded:
-    """A step ended. `logs`: the last lines of the rank that the end is about, when it ended badly."""
+    """A step ended. `logs`: the last lines of the rank that the end is about, when it ended badly.
+
+    `cause`: id of an entry of `core/causes`, when one is known.
+    """
 
     step: Step
     status: Status
     detail: str
     seconds: float
     logs: tuple[str, ...] = ()
+    cause: str = ""
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from functools import partial
 from reconciler.core.desired import Gang
 from reconciler.core.explain import describe_end
 from reconciler.core.figures import size
-from reconciler.core.gate import Health
+from reconciler.core.gate import Health, Verdict
 from reconciler.core.identity import labels, made_by, proved_name, unproved_name
+from reconciler.core.log_text import readable
 from reconciler.core.machine import Status
 from reconciler.core.neighbours import intruders, told
 from reconciler.core.observed import Container
@@ -26,6 +27,7 @@ from reconciler.execution.gate import GangWatch, wait_until_proved
 from reconciler.execution.leasing import LeaseKeeper
 from reconciler.execution.moved import Moved
 from reconciler.execution.outcomes import APPLIED, NOOP, Outcome, failed, stale
+from reconciler.execution.postmortem import explained, shown
 from reconciler.execution.secrets import Secrets
 from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.nodes.protocols import Fleet, Progress
@@ -62,7 +64,7 @@ class Effects:
         else:
             attempts = Attempts(self.plan, self.fleet, self.leases)
             outcome = await attempts.of(step, self._handler(step, say), lambda text: say(Progress(0, None, text)))
-        return replace(outcome, detail=hide(outcome.detail), logs=tuple(hide(line) for line in outcome.logs))
+        return shown(outcome, hide)
 
     def hider(self, step: Step) -> Callable[[str], str]:
         """Takes the values of the gang's secrets out of a text: engines may print what they were given."""
@@ -170,8 +172,9 @@ class Effects:
         while not await node.engines.accepts(rank.address, port, POLL_S * 5):
             found = await _look(step, node)
             if found is None or found.state != "running":
-                logs = await node.containers.logs(found.id, 20) if found else ()
-                return failed(f"rank {rank.index} on {node.name} {describe_end(found)}", tuple(logs))
+                watch = GangWatch(self.fleet, gang, self._refs(step))
+                down = f"rank {rank.index} on {node.name} {describe_end(found)}"
+                return await explained(watch, Verdict(Health.DEGRADED, "ranks", down, rank.index))
             if asyncio.get_running_loop().time() >= deadline_s:
                 return failed(
                     f"rank {rank.index} on {node.name} does not listen on port {port} within {gang.gate.boot_s:g} s"
@@ -200,8 +203,7 @@ class Effects:
         verdict = await wait_until_proved(watch, lambda text: on_progress(Progress(0, None, text)))
         if verdict.health is Health.HEALTHY:
             return await self._alone(step, gang)
-        rank = verdict.rank or 0
-        return failed(verdict.detail, await watch.logs(rank))
+        return await explained(watch, verdict)
 
     async def _alone(self, step: Step, gang: Gang) -> Outcome:
         """The end of a gate that has passed: nobody else may have started meanwhile."""
@@ -233,7 +235,7 @@ class Effects:
 
 
 def _say_hidden(on_progress: OnProgress, hide: Callable[[str], str], news: Progress) -> None:
-    on_progress(replace(news, doing=hide(news.doing)))
+    on_progress(replace(news, doing=readable(hide(news.doing))))
 
 
 def _is_planned(found: Container, step: Step, gang: Gang | None) -> bool:

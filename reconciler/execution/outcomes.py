@@ -7,11 +7,15 @@ from reconciler.core.machine import Status
 
 @dataclass(frozen=True)
 class Outcome:
-    """The status, a sentence for people, and log lines of the rank it is about when it ended badly."""
+    """The status, a sentence for people, and log lines of the rank it is about when it ended badly.
+
+    `cause`: id of an entry of `core/causes`, when one is known.
+    """
 
     status: Status
     detail: str = ""
     logs: tuple[str, ...] = ()
+    cause: str = ""
 
 
 APPLIED = Outcome(Status.APPLIED)
@@ -23,6 +27,6 @@ def stale(detail: str) -> Outcome:
     return Outcome(Status.STALE, detail)
 
 
-def failed(detail: str, logs: tuple[str, ...] = ()) -> Outcome:
+def failed(detail: str, logs: tuple[str, ...] = (), cause: str = "") -> Outcome:
     """It was tried and did not work."""
-    return Outcome(Status.FAILED, detail, logs)
+    return Outcome(Status.FAILED, detail, logs, cause)

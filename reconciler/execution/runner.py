@@ -33,12 +33,13 @@ OnEvent = Callable[[Event], None]
 
 @dataclass(frozen=True)
 class Failure:
-    """A step that ended badly."""
+    """A step that ended badly. `cause`: id of an entry of `core/causes`, when one is known."""
 
     step: Step
     status: Status
     detail: str
     logs: tuple[str, ...]
+    cause: str = ""
 
 
 @dataclass
@@ -103,7 +104,7 @@ class Runner:
         step = tasks.pop(task)
         outcome = task.result()
         if outcome.status in BAD:
-            self.failures.append(Failure(step, outcome.status, outcome.detail, outcome.logs))
+            self.failures.append(Failure(step, outcome.status, outcome.detail, outcome.logs, outcome.cause))
         return outcome.status
 
     async def _step(self, effects: Effects, step: Step) -> Outcome:
@@ -116,7 +117,7 @@ class Runner:
         outcome = await self._unless_called_off(effects, step)
         self.store.outcome(self.run_id, sequence, outcome.status, outcome.detail, time.time())
         seconds = asyncio.get_running_loop().time() - started_s
-        self.on_event(StepEnded(step, outcome.status, outcome.detail, seconds, outcome.logs))
+        self.on_event(StepEnded(step, outcome.status, outcome.detail, seconds, outcome.logs, outcome.cause))
         return outcome
 
     async def _unless_called_off(self, effects: Effects, step: Step) -> Outcome:

@@ -149,6 +149,7 @@ ENDS = (
         title="something asked it to stop",
         explanation="Its process got SIGTERM or SIGINT: `docker stop`, or the engine stopping itself after a worker.",
         mend="Look who stopped it: the journal of the node, or another controller.",
+        may_follow=True,
         exit_codes=(143, 130),
     ),
     Signature(

@@ -50,6 +50,7 @@ NETWORK = (
         title="the ranks could not connect to each other",
         explanation="gloo, which the ranks coordinate with, could not reach every rank from every other.",
         mend="Check that the cluster's `interface` is up on each node and that no firewall is between them.",
+        may_follow=True,
         patterns=(r"connectFullMesh failed",),
     ),
     Signature(
@@ -90,6 +91,7 @@ NETWORK = (
         title="the ranks waited for each other until NCCL gave up",
         explanation="One rank did not take part in a collective operation: it hangs, computes, or cannot be reached.",
         mend="Look at the rank whose log ends earliest (`fleet logs LANE`); NCCL_DEBUG=INFO shows the paths it chose.",
+        may_follow=True,
         patterns=(r"Watchdog caught collective operation timeout", r"Timeout at NCCL work"),
     ),
     Signature(
@@ -99,6 +101,7 @@ NETWORK = (
         "port.",
         mend="Check the address and port of the rendezvous, that no firewall is between the nodes, and the logs of the "
         "rank that is missing.",
+        may_follow=True,
         patterns=(
             r"Timed out after \d+ seconds waiting for (clients|workers)",
             r"client socket has timed out after \d+ ?ms while trying to connect",
@@ -112,6 +115,7 @@ NETWORK = (
         title="Ray's head did not answer",
         explanation="A worker waited for the Ray head in vain, or Ray itself did not come up on this node.",
         mend="Check that rank 0 runs and that its Ray port is reachable from this node.",
+        may_follow=True,
         patterns=(
             r"Failed to connect to GCS",
             r"Timed out while waiting for GCS",
@@ -124,6 +128,7 @@ NETWORK = (
         title="Ray has fewer GPUs than the lane wants",
         explanation="Not every rank joined the Ray cluster, or a node offers fewer GPUs than it was said to.",
         mend="Compare `ray status` on the head with the lane's `parallel` and `nodes`.",
+        may_follow=True,
         patterns=(
             r"number of required \w+s exceeds the total number of available \w+s in the placement group",
             r"No available node types can fulfill resource request",
@@ -137,6 +142,7 @@ NETWORK = (
         explanation="The head could not connect to a worker's port.",
         mend="See whether the worker runs and listens (`fleet status`, `fleet logs LANE`), and whether a firewall is "
         "between the nodes.",
+        may_follow=True,
         patterns=(r"[Ff]ailed to connect to [\w.\-\[\]:]+:\d+$", r"failed to find RPC (backend|server)"),
     ),
     Signature(
@@ -144,6 +150,7 @@ NETWORK = (
         title="NCCL could not connect the GPUs of the ranks",
         explanation="A call of NCCL failed below it: a socket, a shared memory segment, a device.",
         mend="Set NCCL_DEBUG=INFO in the lane's env and boot again: the line before the error says what failed.",
+        may_follow=True,
         patterns=(
             r"unhandled (system|cuda) error",
             r"ncclSystemError",

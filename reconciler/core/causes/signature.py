@@ -7,13 +7,17 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class Cause:
-    """Why an engine ended. `id` is stable: it is in JSON outputs. `line`: where its log says so, if it does."""
+    """Why an engine ended. `id` is stable: it is in JSON outputs. `line`: where its log says so, if it does.
+
+    `may_follow`: another rank's end can look like this, too.
+    """
 
     id: str
     title: str
     explanation: str
     mend: str
     line: str = ""
+    may_follow: bool = False
 
     @property
     def told(self) -> str:
@@ -26,7 +30,8 @@ class Signature:
     """One cause and its marks. `patterns`: a line that one of them is found in names it.
 
     Letters count as they are: a pattern that begins with plain text is found many times faster than one of either case.
-    `exit_codes`: what its process ends with when no line of the log says more.
+    `exit_codes`: what its process ends with when no line of the log says more. `may_follow`: another rank's
+    end can look like this, too.
     """
 
     id: str
@@ -35,10 +40,11 @@ class Signature:
     mend: str
     patterns: tuple[str, ...] = ()
     exit_codes: tuple[int, ...] = ()
+    may_follow: bool = False
 
     def at(self, line: str) -> Cause:
         """The cause as this line tells of it."""
-        return Cause(self.id, self.title, self.explanation, self.mend, line)
+        return Cause(self.id, self.title, self.explanation, self.mend, line, self.may_follow)
 
     def found_in(self, text: str) -> Cause | None:
         """The cause with the first line of `text` that names it; None when no line does."""

@@ -1,0 +1,90 @@
+"""Why a boot failed: looks at the ranks that ended and reads their logs, within bounds. What it means is pure.
+
+Docker keeps a line in pieces of 16 KiB and counts those, so the tail of a log is never more than `READ` times that,
+whatever the engine printed, and however fast.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from reconciler.core.causes import Cause, diagnose
+from reconciler.core.ends import End, blamed, ends_of, error_of
+from reconciler.core.explain import describe_end
+from reconciler.core.gate import Verdict
+from reconciler.core.log_text import last_lines, readable
+from reconciler.execution.gate import GangWatch
+from reconciler.execution.outcomes import Outcome, failed
+from reconciler.nodes.errors import NodeError
+
+READ = 400
+"""Lines read of a log: an engine's trace of one error, from each of its processes."""
+
+BUDGET_S = 15.0
+"""Seconds for all logs. A failure is told without them rather than late."""
+
+
+async def explained(watch: GangWatch, verdict: Verdict) -> Outcome:
+    """The failure that `verdict` tells of, with the rank to blame, the cause, and that rank's last lines."""
+    ends = await _with_logs(watch, await _ends(watch))
+    if ends:
+        return _of_the_dead(ends, verdict)
+    lines = await _lines(watch, verdict.rank or 0)
+    cause = None if verdict.phase == "probe" else diagnose([readable(line) for line in lines], None, oom_killed=False)
+    return failed(_told(verdict.detail, cause), last_lines(lines), cause.id if cause else "")
+
+
+async def _ends(watch: GangWatch) -> tuple[End, ...]:
+    try:
+        async with asyncio.timeout(BUDGET_S):
+            return ends_of(watch.gang, await watch.containers())
+    except (NodeError, TimeoutError):
+        return ()
+
+
+async def _with_logs(watch: GangWatch, ends: Sequence[End]) -> tuple[End, ...]:
+    logs = await asyncio.gather(*(_lines(watch, end.rank) for end in ends))
+    return tuple(replace(end, lines=lines) for end, lines in zip(ends, logs, strict=True))
+
+
+async def _lines(watch: GangWatch, rank: int) -> tuple[str, ...]:
+    try:
+        async with asyncio.timeout(BUDGET_S):
+            return await watch.logs(rank, READ)
+    except TimeoutError:
+        return ()
+
+
+def _of_the_dead(ends: Sequence[End], verdict: Verdict) -> Outcome:
+    found = blamed(ends)
+    if found is not None:
+        end, cause = found
+        return failed(_told(_end_told(end), cause), last_lines(end.lines), cause.id)
+    said = error_of(ends)
+    if said is not None:
+        end, error = said
+        return failed(f"{_end_told(end)}: {error}", last_lines(end.lines))
+    first = next((end for end in ends if end.rank == verdict.rank), ends[0])
+    return failed(_end_told(first), last_lines(first.lines))
+
+
+def _end_told(end: End) -> str:
+    return f"rank {end.rank} on {end.node} {describe_end(end.container)}"
+
+
+def _told(what: str, cause: Cause | None) -> str:
+    return f"{what}: {cause.told}" if cause else what
+
+
+Hide = Callable[[str], str]
+"""Takes the values of secrets out of a text."""
+
+
+def shown(outcome: Outcome, hide: Hide) -> Outcome:
+    """The outcome as it may be shown and kept: without secrets, and without what acts on a terminal."""
+    logs = tuple(readable(hide(line)) for line in outcome.logs)
+    return replace(outcome, detail=readable(hide(outcome.detail), DETAIL_LENGTH), logs=logs)
+
+
+DETAIL_LENGTH = 2000
+"""Characters of a sentence about a failure; an engine's own error is part of it."""
