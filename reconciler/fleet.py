@@ -26,10 +26,21 @@ from reconciler.core.outcome import Exit
 from reconciler.core.plan import Plan
 from reconciler.core.planner import PlanOptions, make_plan
 from reconciler.core.secret_notes import marked_references
-from reconciler.core.status import FleetStatus, can_be_asked, lane_status, running_refs, unwanted, views, with_failure
+from reconciler.core.status import (
+    FleetStatus,
+    can_be_asked,
+    ended,
+    lane_status,
+    running_refs,
+    unwanted,
+    views,
+    with_ends,
+    with_failure,
+)
 from reconciler.core.withhold import going, withheld_summary
 from reconciler.engines import RULES, desired_fleet
 from reconciler.execution.gate import GangWatch, judged
+from reconciler.execution.postmortem import ends_read
 from reconciler.execution.runner import OnEvent
 from reconciler.execution.secrets import Secrets
 from reconciler.images import lockfile
@@ -171,9 +182,11 @@ class Fleet:
         """The fleet on its three axes."""
         health = await self.health(observed, probe=probe)
         failures = self.last_failures()
+        found = views(self.desired, observed)
+        ends = await asyncio.gather(*(ends_read(self.nodes, ended(view)) for view in found))
         lanes = tuple(
-            with_failure(lane_status(view, health.get(view.gang.address)), failures)
-            for view in views(self.desired, observed)
+            with_failure(with_ends(lane_status(view, health.get(view.gang.address)), why), failures)
+            for view, why in zip(found, ends, strict=True)
         )
         plan = self.plan(observed, allow_empty=True)
         return FleetStatus(self.desired.fleet, lanes, unwanted(self.desired, observed), plan.unknown, plan.foreign)

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from reconciler.core.classify import GangView, RankView, Situation, by_gang, classify, ours, view_of
 from reconciler.core.desired import Desired, Gang
+from reconciler.core.ends import End, blamed, ends_of
 from reconciler.core.explain import boot_reason, describe_end
 from reconciler.core.gate import Health, Verdict, judge_ranks
 from reconciler.core.observed import Observed, Placed, Unknown
@@ -131,6 +132,25 @@ def with_failure(lane: LaneStatus, failures: Mapping[str, str]) -> LaneStatus:
     if lane.health is Health.HEALTHY:
         return lane
     return replace(lane, last_failure=failures.get(lane.gang, ""))
+
+
+def with_ends(lane: LaneStatus, ends: tuple[End, ...]) -> LaneStatus:
+    """The lane with the reason why ranks of it ended, as far as `ends`, with their logs, tell."""
+    found = blamed(ends)
+    if found is None:
+        return lane
+    end, cause = found
+    told = f"rank {end.rank} on {end.node} {describe_end(end.container)}"
+    before, _, after = lane.detail.partition(told)
+    detail = f"{before}{told}: {cause.told}{after}" if before != lane.detail else f"{lane.detail}; {told}: {cause.told}"
+    titles = {item.rank: f": {own.title}" for item in ends if (own := item.cause)}
+    ranks = tuple(replace(rank, detail=f"{rank.detail}{titles.get(rank.rank, '')}") for rank in lane.ranks)
+    return replace(lane, detail=detail, ranks=ranks)
+
+
+def ended(view: GangView) -> tuple[End, ...]:
+    """The ranks of a wanted lane that ended, the first one first; none of a gang that cannot be read."""
+    return () if view.unknown else ends_of(view.gang, (rank.present for rank in view.ranks))
 
 
 def can_be_asked(view: GangView) -> bool:

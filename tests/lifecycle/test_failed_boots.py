@@ -1,0 +1,84 @@
+"""Boots that fail, on simulated nodes: who is blamed, for what, and where a person reads of it."""
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.core.outcome import Exit
+from reconciler.testing import Behaviour, DiesAfterReady, Exits, Fault, OutOfMemory
+from tests.lifecycle.harness import Story
+
+SOLO = (("solo", "single-3"),)
+
+BOOTS: dict[str, tuple[Behaviour, str, tuple[str, ...]]] = {
+    "an error of the catalogue": (
+        Exits(2.0, 1, ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.32 GiB.", "bye")),
+        "gpu-out-of-memory",
+        ("rank 0 on node3 exited 1", "the GPU ran out of memory", "Lower gpu-memory-utilization"),
+    ),
+    "an error in words of its own": (
+        Exits(2.0, 1, ("RuntimeError: the flux capacitor is not charged", "leaked semaphore")),
+        "",
+        ("rank 0 on node3 exited 1", "the flux capacitor is not charged"),
+    ),
+    "out of memory": (OutOfMemory(), "oom-killed", ("exited 137 (out of memory)", "the kernel ended it")),
+    "dies once it was ready": (
+        DiesAfterReady(served_name="bigram", port=30000, boot_s=5.0, after_s=0.5, code=139),
+        "cuda-fault",
+        ("exited 139", "a GPU kernel crashed"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BOOTS)
+def test_a_failed_boot_says_why_in_the_apply_in_its_record_and_in_the_status(tmp_path: Path, name: str) -> None:
+    behaviour, cause, phrases = BOOTS[name]
+    story = Story(tmp_path, SOLO, behaviour=behaviour)
+    applied = story.apply()
+    assert Exit.UNCHANGED == applied.exit
+    failure = applied.failures[0]
+    assert cause == failure.cause
+    for phrase in phrases:
+        assert phrase in failure.detail
+        assert phrase in story.status().lanes[0].last_failure
+
+
+def test_the_last_lines_are_few_and_fit_to_be_shown(tmp_path: Path) -> None:
+    lines = (*(f"line {number}" for number in range(5000)), "\x1b[31mbroken\x1b[0m", "x" * 5_000_000)
+    applied = Story(tmp_path, SOLO, behaviour=Exits(2.0, 1, lines)).apply()
+    logs = applied.failures[0].logs
+    assert (20, "broken") == (len(logs), logs[-2])
+    assert sum(map(len, logs)) < 20_000
+
+
+def test_a_log_that_cannot_be_read_leaves_the_failure_told(tmp_path: Path) -> None:
+    story = Story(tmp_path, SOLO, behaviour=Exits(2.0, 3, ("CUDA out of memory",)))
+    story.nodes.inject(Fault.fail("node3", "logs", nth=None))
+    failure = story.apply().failures[0]
+    assert "rank 0 on node3 exited 3" in failure.detail
+    assert () == failure.logs
+
+
+def test_the_status_of_a_rank_that_died_under_a_ready_lane_says_why(tmp_path: Path) -> None:
+    story = Story(tmp_path)
+    assert Exit.OK == story.apply().exit
+    node = story.nodes.node("node2")
+    node.runtime.require("fleet-pair-r1-v1").logs.append("RuntimeError: CUDA error: an illegal memory access")
+    node.kill("fleet-pair-r1-v1", 1)
+    pair = next(lane for lane in story.status().lanes if lane.lane == "pair")
+    assert "degraded" == pair.health
+    assert "rank 1 on node2 exited 1" in pair.detail
+    assert "a GPU kernel crashed. Try it with enforce-eager" in pair.detail
+    assert pair.ranks[1].detail.endswith(": a GPU kernel crashed")
+    assert "running" == pair.ranks[0].detail
+
+
+def test_a_status_does_not_wait_for_a_log_that_hangs(tmp_path: Path) -> None:
+    story = Story(tmp_path)
+    story.apply()
+    story.nodes.node("node2").kill("fleet-pair-r1-v1", 1)
+    story.nodes.inject(Fault.hang("node2", "logs", nth=None))
+    before_s = story.nodes.now_s
+    pair = next(lane for lane in story.status().lanes if lane.lane == "pair")
+    assert "rank 1 on node2 exited 1" in pair.detail
+    assert story.nodes.now_s - before_s < 5.0
