@@ -7,7 +7,7 @@ async with fleet:
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -20,8 +20,9 @@ from reconciler.core.desired import Desired, Gang
 from reconciler.core.drift import Finding, findings
 from reconciler.core.gate import Verdict
 from reconciler.core.lock import insist_on_agreement
-from reconciler.core.needs import images_lacking, paths_to_boot
-from reconciler.core.observed import Observed
+from reconciler.core.model_sources import models_elsewhere
+from reconciler.core.needs import images_lacking, models_to_boot, paths_to_boot
+from reconciler.core.observed import NodeFacts, Observed, Unknown
 from reconciler.core.outcome import Exit
 from reconciler.core.plan import Plan
 from reconciler.core.planner import PlanOptions, make_plan
@@ -45,7 +46,7 @@ from reconciler.execution.runner import OnEvent
 from reconciler.execution.secrets import Secrets
 from reconciler.images import lockfile
 from reconciler.nodes import protocols
-from reconciler.nodes.observation import observe_all, with_inventory
+from reconciler.nodes.observation import observe_all, with_inventory, with_models
 from reconciler.version import TOOL
 
 __all__ = ["Applied", "Fleet", "over_ssh"]
@@ -118,12 +119,22 @@ class Fleet:
         paths = paths_to_boot(self.desired, states)
         if paths:
             states |= await observe_all(self.nodes, paths, deadline_s, paths)
+        states |= await self._models(states, deadline_s)
         lacking = images_lacking(self.desired, states)
         states |= await with_inventory(self.nodes, states, {node for node, _ in lacking}, deadline_s)
         pins = {pin.digest: pin for _, pin in lacking}
         told = await asyncio.gather(*(self.nodes.sources.describe(pin) for pin in pins.values()))
         secrets = await self._secrets.seen(lambda key: marked_references(self.desired, states, key))
         return Observed(states, dict(zip(pins, told, strict=True)), secrets)
+
+    async def _models(
+        self, states: Mapping[str, NodeFacts | Unknown], deadline_s: float
+    ) -> dict[str, NodeFacts | Unknown]:
+        """The facts with the models that are to be read; where a node lacks one, also with who has it."""
+        wanted = models_to_boot(self.desired, states)
+        seen = {**states, **await with_models(self.nodes, states, wanted, deadline_s)} if wanted else {}
+        elsewhere = models_elsewhere(self.desired, seen)
+        return {**seen, **await with_models(self.nodes, seen, elsewhere, deadline_s)} if elsewhere else seen
 
     def plan(self, observed: Observed, *, commit: str | None = None, allow_empty: bool = False) -> Plan:
         """What `apply` would do. Pure."""

@@ -63,7 +63,8 @@ class Model(Record):
     repo: Line | None = Field(default=None, description="repository on the Hugging Face Hub: owner/name")
     revision: Line | None = Field(
         default=None,
-        description="commit of the repository; vllm and sglang are told where the model has no `path`",
+        description="commit of the repository: compared with the snapshot that a node has, where that can be told; "
+        "vllm and sglang are told it where the model has no `path`",
     )
     path: NodePath | None = Field(
         default=None,
@@ -72,7 +73,16 @@ class Model(Record):
     )
     verify: dict[RelativePath, Sha256] = Field(
         default_factory=dict,
-        description="checksums, sha256:<64 hex>, by file below the model's folder; not compared yet",
+        description="checksums, sha256:<64 hex>, by file below the model's folder: of files up to 16 MiB compared in "
+        "each plan, of all by `fleet models verify` and after a copy",
+    )
+    draft: Name | None = Field(
+        default=None, description="the model that drafts for it in speculative decoding, a key of `models`"
+    )
+    sync: bool = Field(
+        default=False,
+        description="whether a plan may copy it to a node that lacks it, from another node of the cluster; "
+        "`fleet models sync` always may",
     )
     args: dict[ArgName, JsonValue] = Field(
         default_factory=dict, description="default engine arguments of the lanes that serve this model"

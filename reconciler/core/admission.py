@@ -12,6 +12,8 @@ from reconciler.core.desired import Desired, ImagePin, NodeDeclaration
 from reconciler.core.figures import size
 from reconciler.core.identity import proved_name, unproved_name
 from reconciler.core.lock import PUBLISHED
+from reconciler.core.model_checks import MODEL_CHECKS
+from reconciler.core.models import ModelWant
 from reconciler.core.observed import Container, Listener, NodeFacts, Observed, SourceImage, SourceMissing
 from reconciler.core.plan import Refusal
 from reconciler.core.staging import Staging, Want
@@ -41,6 +43,10 @@ class Case:
             is_foreign = item.owner is None or item.owner.fleet != self.desired.fleet
             if item.is_running and is_foreign and item.id not in going:
                 yield item
+
+    def is_fetched(self, rank: RankView, want: ModelWant) -> bool:
+        """Whether the plan brings this model to the rank's node."""
+        return False
 
     def going(self, facts: NodeFacts) -> frozenset[str]:
         """Foreign containers of the node that are stopped for the gang."""
@@ -135,8 +141,9 @@ def _gpus(case: Case, rank: RankView) -> Iterator[Refusal]:
 
 
 def _paths(case: Case, rank: RankView) -> Iterator[Refusal]:
+    told = {want.place.path for want in rank.rank.models}
     for path in rank.rank.paths:
-        if path in rank.facts.missing_paths:
+        if path not in told and path in rank.facts.missing_paths:
             yield case.refuse(
                 "path",
                 rank,
@@ -236,6 +243,7 @@ CHECKS: tuple[Check, ...] = (
     _memory,
     _gpus,
     _paths,
+    *MODEL_CHECKS,
     _foreign_gpu,
     _port,
     _name,

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from reconciler.core.canonical import fingerprint, plain
+from reconciler.core.models import ModelWant, Shelf
 from reconciler.core.probes import Performance, Probe
 
 
@@ -91,7 +92,7 @@ class RankSpec:
     """One rank: which node, which role, which container, which ports it listens on.
 
     `paths` have to be there on the node before it boots: what is mounted, and the model. `endpoints`: pages that answer
-    when it is up, beside the head's own (`HealthGate.path`).
+    when it is up, beside the head's own (`HealthGate.path`). `models`: what it serves, and what drafts for it.
     """
 
     index: int
@@ -105,6 +106,7 @@ class RankSpec:
     stop_grace_s: float = 30.0
     paths: tuple[str, ...] = ()
     endpoints: tuple[Endpoint, ...] = ()
+    models: tuple[ModelWant, ...] = ()
 
     @cached_property
     def fingerprint(self) -> str:
@@ -154,6 +156,7 @@ class Gang:
     `boot_order` lists waves of rank indexes; a wave starts when every rank of the one before is ready. `url` is where
     the lane answers its users (OpenAI-compatible base). `may_stop`: foreign containers that may go to make room, by
     name. `preflight` is tried before anything stops.
+    `shelves`: where the other nodes of the cluster would have its models.
     """
 
     lane: str
@@ -166,6 +169,7 @@ class Gang:
     shares: bool = False
     may_stop: tuple[str, ...] = ()
     preflight: Preflight | None = None
+    shelves: tuple[Shelf, ...] = ()
 
     @property
     def address(self) -> str:

@@ -7,6 +7,7 @@ the name, by a suffix that `confirm` takes away.
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 from reconciler.core.canonical import canonical_json, plain
 from reconciler.core.desired import Gang, RankSpec
@@ -70,8 +71,12 @@ def labels(fleet: str, gang: Gang, rank: RankSpec, revision: int, operation: str
 
 
 def recipe(gang: Gang) -> str:
-    """The gang without its containers, and the fingerprint of each rank: what `recorded_gang` makes it of again."""
-    fields = {**plain(gang), "ranks": [{**plain(rank), "container": None} for rank in gang.ranks]}
+    """The gang without its containers, and the fingerprint of each rank: what `recorded_gang` makes it of again.
+
+    Nor does it say what is looked for before a boot: models, which a gang that comes back has read already.
+    """
+    ranks = [{**plain(replace(rank, models=())), "container": None} for rank in gang.ranks]
+    fields = {**plain(replace(gang, shelves=())), "ranks": ranks}
     return canonical_json({**fields, "fingerprints": [rank.fingerprint for rank in gang.ranks]})
 
 

@@ -12,6 +12,7 @@ from reconciler.core.canonical import fingerprint
 from reconciler.core.desired import EnvValue, ImagePin, Mount
 from reconciler.core.host import NOTHING_KNOWN, Host
 from reconciler.core.lock import LockedImage
+from reconciler.core.models import ModelFacts, ModelPlace
 from reconciler.core.secret_marks import NO_MARKS, NOTHING_SEEN, SecretMarks, SeenSecrets
 
 RUNNING_STATES = frozenset({"running", "paused", "restarting"})
@@ -176,7 +177,8 @@ class NodeFacts:
     """Everything read from one node, in one go. Sizes in bytes.
 
     `missing_paths`: of the paths that were looked for, those that are certainly not there. `has_python`: a `python3` is
-    on the login's PATH, so that the node can pass images on. `host`: what is not known of every node.
+    on the login's PATH, so that the node can pass images on. `host`: what is not known of every node. `models`: what is
+    at the places that were looked at.
     """
 
     node: str
@@ -195,6 +197,11 @@ class NodeFacts:
     missing_paths: tuple[str, ...] = ()
     has_python: bool = False
     host: Host = NOTHING_KNOWN
+    models: tuple[ModelFacts, ...] = ()
+
+    def model_at(self, place: ModelPlace) -> ModelFacts | None:
+        """What is at a place, None when it was not looked at."""
+        return next((item for item in self.models if item.place == place), None)
 
     def image_for(self, pin: ImagePin) -> LocalImage | None:
         """The usable local image whose content is `pin`, under whatever name; None when there is none."""

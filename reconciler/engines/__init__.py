@@ -10,7 +10,7 @@ from reconciler.core.canonical import canonical_json
 from reconciler.core.desired import Desired, Gang, HealthGate, NodeDeclaration, RankSpec, TransferSettings
 from reconciler.core.lock import NO_LOCK, Lock
 from reconciler.core.probes import Kind, Limits, Performance, Probe, Request
-from reconciler.engines import custom, llamacpp, sglang, vllm
+from reconciler.engines import custom, llamacpp, models, sglang, vllm
 from reconciler.engines.base import Engine, Fault, Job, Seat, container
 from reconciler.engines.limits import LIMITS
 
@@ -70,7 +70,8 @@ def _gang(spec: specs.Spec, lock: Lock, placement: specs.Placement) -> Gang:
     lane, cluster = spec.lanes[placement.lane], spec.clusters[placement.cluster]
     model = spec.models[lane.model] if lane.model else None
     seats = tuple(_seat(spec, cluster, index, name) for index, name in enumerate(spec.nodes_of(placement)))
-    job = Job(placement.lane, lane, cluster, model, seats)
+    draft = spec.models[model.draft] if model and model.draft else None
+    job = Job(placement.lane, lane, cluster, model, seats, draft)
     engine = ENGINES[lane.engine]
     return Gang(
         lane=placement.lane,
@@ -83,6 +84,7 @@ def _gang(spec: specs.Spec, lock: Lock, placement: specs.Placement) -> Gang:
         shares=lane.shares,
         may_stop=placement.may_stop,
         preflight=engine.preflight(job),
+        shelves=tuple(models.shelves(job, _others(spec, cluster, seats))),
     )
 
 
@@ -90,6 +92,12 @@ def _seat(spec: specs.Spec, cluster: specs.Cluster, index: int, name: str) -> Se
     node = spec.nodes[name]
     interface = node.interfaces[cluster.interface] if cluster.interface else None
     return Seat(index, name, node, str(interface.address) if interface else node.ssh.host, interface)
+
+
+def _others(spec: specs.Spec, cluster: specs.Cluster, seats: tuple[Seat, ...]) -> Iterator[Seat]:
+    """Nodes of the cluster that the gang does not take."""
+    taken = {seat.name for seat in seats}
+    return (_seat(spec, cluster, -1, name) for name in cluster.nodes if name not in taken)
 
 
 def _bracketed(host: str) -> str:
@@ -115,6 +123,7 @@ def _rank(job: Job, engine: Engine, seat: Seat) -> RankSpec:
         paths=job.node_paths(seat),
         stop_grace_s=job.lane.stop_grace if part.stop_grace_s is None else part.stop_grace_s,
         endpoints=engine.endpoints(job, seat),
+        models=models.models_wanted(job, seat),
     )
 
 

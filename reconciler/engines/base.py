@@ -39,6 +39,7 @@ class Job:
     cluster: specs.Cluster
     model: specs.Model | None
     seats: tuple[Seat, ...]
+    draft: specs.Model | None = None
 
     @property
     def head(self) -> Seat:
@@ -69,11 +70,16 @@ class Job:
 
     def model_path(self, seat: Seat) -> str:
         """The model's path as the rank sees it: the node's path through the lane's mounts; empty without a model."""
-        if self.model is None:
-            return ""
-        if self.model.path is None:
-            return self.model.repo or ""
-        return self._through_mounts(seat, PurePosixPath(seat.node.expand(self.model.path)))
+        return self._path_of(self.model, seat)
+
+    def draft_path(self, seat: Seat) -> str:
+        """The same of the model that drafts for it; empty without one."""
+        return self._path_of(self.draft, seat)
+
+    def _path_of(self, model: specs.Model | None, seat: Seat) -> str:
+        if model is None or model.path is None:
+            return (model.repo or "") if model else ""
+        return self._through_mounts(seat, PurePosixPath(seat.node.expand(model.path)))
 
     def node_paths(self, seat: Seat) -> tuple[str, ...]:
         """What has to be there on the node: all that is mounted, and the model where a mount shows it."""

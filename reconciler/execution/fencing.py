@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from reconciler.core.desired import ContainerSpec, ImagePin
 from reconciler.core.observed import Container, LocalImage
 from reconciler.core.transfer import Relay
-from reconciler.nodes.protocols import Containers, EngineAccess, Images, Node, Observer, OnProgress
+from reconciler.nodes.protocols import Containers, EngineAccess, Images, Models, Node, Observer, OnProgress
 
 Prove = Callable[[], Awaitable[None]]
 """Raises `NodeError` when the lease is not held."""
@@ -24,6 +24,7 @@ class FencedNode:
         self.engines: EngineAccess = node.engines
         self.containers: Containers = FencedContainers(node.containers, prove)
         self.images: Images = FencedImages(node.images, prove)
+        self.models: Models = node.models
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from reconciler.core.models import ModelFacts, ModelPlace
 from reconciler.core.observed import LocalImage, NodeFacts, Unknown, UnknownKind
 from reconciler.nodes.errors import NodeError
 from reconciler.nodes.protocols import Fleet
@@ -56,6 +57,38 @@ async def with_inventory(
         for name, found in zip(asked, told, strict=True)
         if isinstance(facts := states[name], NodeFacts)
     }
+
+
+async def with_models(
+    fleet: Fleet,
+    states: Mapping[str, NodeFacts | Unknown],
+    wanted: Mapping[str, Mapping[ModelPlace, Collection[str]]],
+    deadline_s: float = DEADLINE_S,
+) -> dict[str, NodeFacts | Unknown]:
+    """The facts of nodes again, with what is at these places, too. A storage that does not answer makes a node unknown:
+    what would boot from it would hang.
+    """
+    asked = sorted(name for name in wanted if isinstance(states[name], NodeFacts))
+    told = await asyncio.gather(*(_models(fleet, name, wanted[name], deadline_s) for name in asked))
+    return {
+        name: replace(facts, models=facts.models + found) if isinstance(found, tuple) else found
+        for name, found in zip(asked, told, strict=True)
+        if isinstance(facts := states[name], NodeFacts)
+    }
+
+
+async def _models(
+    fleet: Fleet, name: str, places: Mapping[ModelPlace, Collection[str]], deadline_s: float
+) -> tuple[ModelFacts, ...] | Unknown:
+    try:
+        async with asyncio.timeout(deadline_s):
+            node = await fleet.connect(name, deadline_s)
+            return tuple(await asyncio.gather(*(node.models.look(place, files) for place, files in places.items())))
+    except TimeoutError:
+        hint = "does its storage hang? Try `ls` on the folder of the model there"
+        return Unknown(name, UnknownKind.TIMEOUT, f"its models were not told within {deadline_s:g} s", hint)
+    except NodeError as error:
+        return error.as_unknown(name)
 
 
 async def _inventory(fleet: Fleet, name: str, deadline_s: float) -> tuple[LocalImage, ...] | Unknown:

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from reconciler.core.desired import ContainerSpec, ImagePin
 from reconciler.core.leases import Claim, Holder
+from reconciler.core.models import ModelFacts, ModelPlace
 from reconciler.core.observed import Container, LocalImage, NodeFacts, Source
 from reconciler.core.transfer import Relay
 
@@ -114,6 +115,18 @@ class Images(Protocol):
         ...
 
 
+class Models(Protocol):
+    """The models on a node's disks."""
+
+    async def look(self, place: ModelPlace, hashes: Collection[str] = ()) -> ModelFacts:
+        """What is there, as a container sees it; the checksums of these files where they are small. Changes nothing."""
+        ...
+
+    async def digests(self, folder: str, files: Collection[str], on_progress: OnProgress) -> Mapping[str, str]:
+        """Checksum ("sha256:...") of each of these files below the folder, without those that cannot be read."""
+        ...
+
+
 class EngineAccess(Protocol):
     """Talks to the engines of a node through the node's own connection."""
 
@@ -208,6 +221,11 @@ class Node(Protocol):
     @property
     def images(self) -> Images:
         """Its images."""
+        ...
+
+    @property
+    def models(self) -> Models:
+        """Its models."""
         ...
 
     @property

@@ -9,6 +9,7 @@ from reconciler.nodes.docker_sdk import DockerSdk
 from reconciler.nodes.engine_access import SshEngines
 from reconciler.nodes.images import SshImages
 from reconciler.nodes.leases import SshLeases
+from reconciler.nodes.models import SshModels
 from reconciler.nodes.sockets import SocketPaths
 from reconciler.nodes.ssh import SshSession
 from reconciler.nodes.ssh_observer import SshObserver
@@ -33,6 +34,7 @@ class SshNode:
         self._observer = SshObserver(session, self._engine)
         self._containers = SshContainers(self._engine, self._sdk)
         self._images = SshImages(self._engine, self._sdk, distribution, connect)
+        self._models = SshModels(session)
         self._engines = SshEngines(session, sockets)
         self._leases = SshLeases(session, self._engine)
 
@@ -60,6 +62,11 @@ class SshNode:
     def images(self) -> SshImages:
         """Its images."""
         return self._images
+
+    @property
+    def models(self) -> SshModels:
+        """Its models."""
+        return self._models
 
     @property
     def engines(self) -> SshEngines:

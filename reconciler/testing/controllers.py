@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from reconciler.core.desired import ImagePin
 from reconciler.core.observed import Source, SourceUnknown, Unknown, UnknownKind
 from reconciler.nodes.errors import NodeError, NodeUnknownError
-from reconciler.testing.doors import SimContainers, SimEngines, SimImages, SimObserver
+from reconciler.testing.doors import SimContainers, SimEngines, SimImages, SimModels, SimObserver
 from reconciler.testing.faults import MUTATING, Call, Fault, Operation
 from reconciler.testing.leases import SimLeases
 from reconciler.testing.line import Line, forever
@@ -26,6 +26,7 @@ class SimulatedNode:
         self.observer = SimObserver(line)
         self.containers = SimContainers(line)
         self.images = SimImages(line, registry)
+        self.models = SimModels(line)
         self.engines = SimEngines(line, network)
         self.leases = SimLeases(line)
         self.line = line

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from functools import partial
 
 from reconciler.core.desired import ContainerSpec, ImagePin
+from reconciler.core.models import ModelFacts, ModelPlace
 from reconciler.core.observed import Container, LocalImage, NodeFacts
 from reconciler.core.transfer import Relay
 from reconciler.nodes.errors import ErrorKind, NodeError
@@ -118,6 +119,29 @@ class SimImages:
         """Take away the image with all its names."""
         node = self._line.node
         await self._line.ask("remove-image", image.id, lambda: node.remove_local(image.id))
+
+
+class SimModels:
+    """See `protocols.Models`."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    async def look(self, place: ModelPlace, hashes: Collection[str] = ()) -> ModelFacts:
+        """What is there."""
+
+        async def look() -> ModelFacts:
+            return self._line.node.models.look(place, hashes)
+
+        return await self._line.call("model-look", place.path, look, needs_docker=False)
+
+    async def digests(self, folder: str, files: Collection[str], on_progress: OnProgress) -> Mapping[str, str]:
+        """Checksums of files, all at once."""
+
+        async def digests() -> Mapping[str, str]:
+            return self._line.node.models.digests(folder, files)
+
+        return await self._line.call("model-digests", folder, digests, needs_docker=False)
 
 
 class SimEngines:

@@ -24,6 +24,8 @@ Operation = Literal[
     "stage",
     "inventory",
     "remove-image",
+    "model-look",
+    "model-digests",
     "http",
     "accepts",
     "describe",

@@ -13,6 +13,7 @@ from reconciler.testing.history import Happening
 from reconciler.testing.hosts import sim_host, with_processes
 from reconciler.testing.images import SimImage, Store, sha256
 from reconciler.testing.leases import LeaseBook
+from reconciler.testing.models import SimShelf
 from reconciler.testing.runtime import KILLED, Runtime
 from reconciler.testing.store import SimStore
 from reconciler.testing.world import World
@@ -77,6 +78,7 @@ class SimNode:
         self._boots = 1
         self._known = images
         self.leases = LeaseBook(self, world)
+        self.models = SimShelf(self.missing_paths, lambda: self.free_bytes)
         self.store = SimStore(config.store, config.platform, images, lambda: rfc3339(world.now_s))
         for digest in config.images:
             self.load_image(digest)

@@ -25,6 +25,7 @@ from specs.rules.fabric import (
 from specs.rules.references import (
     cluster_interface_exists,
     cluster_nodes_exist,
+    draft_model_exists,
     lane_model_exists,
     parked_lane_is_not_placed,
     paths_resolve,
@@ -38,6 +39,7 @@ RULES: tuple[Rule, ...] = (
     cluster_nodes_exist,
     cluster_interface_exists,
     lane_model_exists,
+    draft_model_exists,
     placement_names_exist,
     parked_lane_is_not_placed,
     paths_resolve,

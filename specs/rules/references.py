@@ -37,6 +37,11 @@ def lane_model_exists(draft: Draft) -> Iterator[Diagnostic]:
     yield from _dangling(draft, "models", "lanes", "*", "model")
 
 
+def draft_model_exists(draft: Draft) -> Iterator[Diagnostic]:
+    """The draft model of a model is defined."""
+    yield from _dangling(draft, "models", "models", "*", "draft")
+
+
 def placement_names_exist(draft: Draft) -> Iterator[Diagnostic]:
     """The lane and the cluster of a placement are defined."""
     yield from _dangling(draft, "lanes", "placements", "*", "lane")

@@ -279,8 +279,8 @@ def test_a_model_that_is_missing_refuses_the_plan_and_no_lane_is_stopped(story: 
     story.edit("good.gguf", "nothere.gguf")
     story.nodes.node("node1").missing_paths.add("/srv/models/nothere.gguf")
     plan = story.plan()
-    assert [("path", "pair-a/pair", "node1")] == [(item.code, item.gang, item.node) for item in plan.refusals]
-    assert "/srv/models/nothere.gguf is not there on node1" in plan.refusals[0].summary
+    assert [("model-missing", "pair-a/pair", "node1")] == [(item.code, item.gang, item.node) for item in plan.refusals]
+    assert "there is no /srv/models/nothere.gguf" in plan.refusals[0].summary
     assert Exit.REFUSED == story.apply().exit
     assert BOTH == story.running_lanes()
 

@@ -1,0 +1,51 @@
+"""The models on a simulated node's disk."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from reconciler.core.models import SMALL_BYTES, ModelFacts, ModelFile, ModelPlace
+from reconciler.testing.images import sha256
+
+
+def sim_model(files: Mapping[str, int], version: str = "1") -> ModelFacts:
+    """A folder with these files (bytes by path). Other content under another `version`."""
+    told = tuple(ModelFile(path, count, sha256(f"{version} {path} {count}")) for path, count in sorted(files.items()))
+    return ModelFacts(ModelPlace("", ""), "folder", told)
+
+
+@dataclass
+class SimShelf:
+    """What is at each path. A path that was never spoken of holds a file; `missing`: those that hold nothing.
+
+    What `look` says of a model beside its files is up to the test: see `ModelFacts`.
+    """
+
+    missing: set[str]
+    free_bytes: Callable[[], int]
+    has_rsync: bool = True
+    models: dict[str, ModelFacts] = field(default_factory=dict)
+
+    def look(self, place: ModelPlace, hashes: Collection[str] = ()) -> ModelFacts:
+        """What is at the place."""
+        if place.path in self.missing:
+            found = ModelFacts(place, "absent")
+        else:
+            found = self.models.get(place.path) or _usual(place)
+        told = tuple(_told(item, is_asked=item.path in hashes) for item in found.files)
+        free = self.free_bytes()
+        seen = replace(found, place=place, files=told, disk_free_bytes=free, has_rsync=self.has_rsync)
+        return replace(seen, real=place.path, base=place.base)
+
+    def digests(self, folder: str, files: Collection[str]) -> Mapping[str, str]:
+        """The checksums of these files, of those that are there."""
+        found = self.models.get(folder)
+        return {item.path: item.digest for item in (found.files if found else ()) if item.path in files}
+
+
+def _told(item: ModelFile, *, is_asked: bool) -> ModelFile:
+    return item if is_asked and item.bytes <= SMALL_BYTES else replace(item, digest="")
+
+
+def _usual(place: ModelPlace) -> ModelFacts:
+    name = place.path.rpartition("/")[2]
+    return ModelFacts(place, "file", (ModelFile(name, 4 * 2**20),))
