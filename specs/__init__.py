@@ -2,15 +2,17 @@
 
 from specs.diagnostics import Diagnostic, Place, SpecErrors, did_you_mean
 from specs.draft import Draft
+from specs.environment import Secret
 from specs.health import Health, HttpProbe, Limits, Performance, Probe
 from specs.image_texts import ImageText, image_texts, rewritten
 from specs.images import ImageRef
 from specs.inventory import Cluster, Docker, Images, Interface, Nccl, Node, Registry, Ssh
-from specs.lanes import Lane, Model, Mount, Parallel, Parked, Placement, Secret
+from specs.lanes import Lane, Model, Mount, Parallel, Parked, Placement
 from specs.loader import load, load_inventory
 from specs.model import Spec
 from specs.quantities import parse_duration, parse_size
 from specs.requirements import Requirement
+from specs.roles import Role, Roles
 from specs.rules import Rule
 from specs.schema import json_schema
 
@@ -39,6 +41,8 @@ __all__ = [
     "Probe",
     "Registry",
     "Requirement",
+    "Role",
+    "Roles",
     "Rule",
     "Secret",
     "Spec",

@@ -3,9 +3,10 @@
 import math
 from typing import Annotated
 
-from pydantic import AfterValidator, Discriminator, Field, JsonValue, Strict, Tag, model_validator
+from pydantic import AfterValidator, Field, JsonValue, Strict, model_validator
 
 from specs.diagnostics import refuse
+from specs.environment import EnvValue, Words
 from specs.fields import (
     ArgName,
     ContainerName,
@@ -14,7 +15,6 @@ from specs.fields import (
     Line,
     Name,
     Port,
-    SecretReference,
     Sha256,
     Text,
     Ulimit,
@@ -26,35 +26,9 @@ from specs.paths import MountTarget, NodePath, RelativePath, normal_path
 from specs.quantities import ByteSize, Duration
 from specs.records import Record
 from specs.requirements import ConfigKey, Requirements
+from specs.roles import Order, Roles
 
-Words = Annotated[tuple[Text, ...], Strict(strict=False)]
 Degree = Annotated[int, Field(ge=1, le=65536)]
-
-
-class Secret(Record):
-    """A reference to a secret; the value itself is never part of a spec."""
-
-    secret: SecretReference = Field(
-        description="env:NAME, file:/absolute/path, command:PROGRAM ARGUMENTS or sops:/path/file.yaml#key.path: where "
-        "the controller finds it"
-    )
-
-
-def _kind_of_env(value: object) -> str | None:
-    if isinstance(value, str):
-        return "(text)"
-    return "(secret)" if isinstance(value, dict | Secret) else None
-
-
-EnvValue = Annotated[
-    Annotated[Text, Tag("(text)")] | Annotated[Secret, Tag("(secret)")],
-    Discriminator(
-        _kind_of_env,
-        custom_error_type="wanted",
-        custom_error_message="wants {what}",
-        custom_error_context={"what": "text or {secret: env:NAME}"},
-    ),
-]
 
 
 class Model(Record):
@@ -163,6 +137,12 @@ class Lane(Record):
         description="engine arguments without dashes, over the model's; null takes one of the model's away",
     )
     argv: Words = Field(default=(), description="command of a custom engine, one word an item; `args` follow it")
+    roles: Roles = Field(default=Roles(), description="what head and workers of a custom engine do differently")
+    order: Order = Field(
+        default=(),
+        description="which ranks of a custom engine boot first, [worker, head] or [head, worker]; the next start when "
+        "the `port` of those before listens; default: all at once",
+    )
     entrypoint: Annotated[tuple[Text, ...], Strict(strict=False), Field(min_length=1)] | None = Field(
         default=None, description="what to run instead of the image's entrypoint, one word an item"
     )

@@ -31,6 +31,7 @@ _SECTIONS: dict[str, type[Record]] = {
 }
 
 _WORDS: Shape = {"*": Mode.TEXT}
+_COMMAND: dict[str, Mode | Shape] = {"env": _WORDS, "argv": _WORDS, "entrypoint": _WORDS}
 _SHAPES: dict[str, Shape] = {
     "images": {"vault": Mode.PATH},
     "nodes": {"ssh": {"identity_file": Mode.PATH, "known_hosts": Mode.PATH}},
@@ -39,7 +40,7 @@ _SHAPES: dict[str, Shape] = {
         "config": Mode.JSON,
         "requires": {"*": {"env": _WORDS, "args": Mode.JSON}},
     },
-    "lanes": {"args": Mode.JSON, "env": _WORDS, "argv": _WORDS, "entrypoint": _WORDS},
+    "lanes": {"args": Mode.JSON, **_COMMAND, "roles": {"*": _COMMAND}},
 }
 
 _NAME: TypeAdapter[str] = TypeAdapter(Name)

@@ -57,6 +57,12 @@ def engines_can_work(draft: specs.Draft) -> Iterator[specs.Diagnostic]:
 
 def _faults(engine: Engine, lane: specs.Lane, model: specs.Model | None) -> Iterator[Fault]:
     yield from engine.faults(lane, model)
+    if not engine.takes_commands:
+        written = (("argv", lane.argv), ("roles", lane.roles != specs.Roles()), ("order", lane.order))
+        for key, value in written:
+            if value:
+                summary = f"{engine.name} makes its own command line"
+                yield Fault((key,), summary, f"`{key}` is for engine custom.", "use `args`, or `engine: custom`")
     for key in lane.env:
         if (owner := engine.owned_env.get(key)) is not None:
             yield Fault(("env", key), f"`{key}` is no setting of a lane", f"It follows from {owner}.", "remove it here")

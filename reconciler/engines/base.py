@@ -81,6 +81,10 @@ class Job:
             return (model.repo or "") if model else ""
         return self._through_mounts(seat, PurePosixPath(seat.node.expand(model.path)))
 
+    def entrypoint(self, seat: Seat) -> tuple[str, ...]:
+        """The lane's entrypoint with the node's paths in it; empty where the lane has none."""
+        return tuple(map(seat.node.expand, self.lane.entrypoint or ()))
+
     def node_paths(self, seat: Seat) -> tuple[str, ...]:
         """What has to be there on the node: all that is mounted, and the model where a mount shows it."""
         mounts = {normal_path(seat.node.expand(item.source)) for item in self.lane.mounts}
@@ -154,6 +158,7 @@ class Engine:
     `faults` looks at a lane and its model alone (placed or not). `phases` are in the order of a boot; a line of `fatal`
     (regular expressions) means that the boot cannot succeed any more. `endpoints` are the pages of a rank that answer
     200 when it is up, beside the head's own. `owned_env`: variables that a lane may not set, with what decides them.
+    `takes_commands`: whether a lane writes its command itself, by `argv`, `roles` and `order`.
     """
 
     name: str
@@ -166,13 +171,14 @@ class Engine:
     preflight: Callable[[Job], Preflight | None] = _no_preflight
     endpoints: Callable[[Job, Seat], tuple[Endpoint, ...]] = _no_endpoints
     owned_env: Mapping[str, str] = field(default_factory=dict)
+    takes_commands: bool = False
 
 
 def container(job: Job, seat: Seat, part: Part) -> ContainerSpec:
     """The whole container of one rank: the engine's part and what the lane, the node and the cluster say."""
     lane = job.lane
-    wrapper = None if part.has_entrypoint else lane.entrypoint
-    wrapped = wrapper is not None and part.program
+    wrapper = () if part.has_entrypoint else job.entrypoint(seat)
+    wrapped = wrapper and part.program
     return ContainerSpec(
         image=pin_of(lane.image),
         entrypoint=wrapper or part.program or None,

@@ -49,8 +49,6 @@ def _rpc_port(lane: specs.Lane) -> int:
 def _faults(lane: specs.Lane, _: specs.Model | None) -> Iterator[Fault]:
     if lane.model is None:
         yield Fault(("engine",), "llamacpp needs a model", "The server loads one GGUF file.", "set `model` of the lane")
-    if lane.argv:
-        yield Fault(("argv",), "llamacpp makes its own command line", hint="use `args`, or `engine: custom`")
     for name in lane.args:
         if name in OWNED:
             yield Fault(

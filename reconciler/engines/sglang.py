@@ -89,8 +89,6 @@ FATAL = (
 def _faults(lane: specs.Lane, model: specs.Model | None) -> Iterator[Fault]:
     if lane.model is None:
         yield Fault(("engine",), "sglang needs a model", "It serves one model's folder.", "set `model` of the lane")
-    if lane.argv:
-        yield Fault(("argv",), "sglang makes its own command line", hint="use `args`, or `engine: custom`")
     for name in lane.ports:
         yield Fault(("ports", name), f"sglang has no port named '{name}'", hint="take it out")
     args = given(lane, model, RULES.aliases)
@@ -113,7 +111,7 @@ def _part(job: Job, seat: Seat) -> Part:
     meeting = (job.cluster.rendezvous_port,) if job.is_spread and seat.index == 0 else ()
     part = Part(
         role="head" if seat.index == 0 else "worker",
-        program=job.lane.entrypoint or PROGRAM,
+        program=job.entrypoint(seat) or PROGRAM,
         command=_words(job, seat),
         ports=(job.cluster.port, *meeting),
         env=fabric_env(job, seat),
@@ -164,7 +162,7 @@ def _endpoints(job: Job, seat: Seat) -> tuple[Endpoint, ...]:
 
 
 def _preflight(job: Job) -> Preflight:
-    return parsing.sglang_preflight(job.lane.entrypoint or PROGRAM, _words(job, job.head))
+    return parsing.sglang_preflight(job.entrypoint(job.head) or PROGRAM, _words(job, job.head))
 
 
 ENGINE = Engine(

@@ -50,8 +50,6 @@ FATAL = (
 def _faults(lane: specs.Lane, model: specs.Model | None) -> Iterator[Fault]:
     if lane.model is None:
         yield Fault(("engine",), "vllm needs a model", "It serves one model's folder.", "set `model` of the lane")
-    if lane.argv:
-        yield Fault(("argv",), "vllm makes its own command line", hint="use `args`, or `engine: custom`")
     for name in lane.ports:
         if name not in PORTS:
             known = "`data` (data parallel) and `ray`"
@@ -88,7 +86,7 @@ def _is_ray(job: Job) -> bool:
 
 
 def _part(job: Job, seat: Seat) -> Part:
-    program = job.lane.entrypoint or PROGRAM
+    program = job.entrypoint(seat) or PROGRAM
     part = _ray_part(job, seat, program) if _is_ray(job) else _mp_part(job, seat, program)
     return torch.furnished(job, seat, part)
 
@@ -177,7 +175,7 @@ def _boot_order(job: Job) -> tuple[tuple[int, ...], ...]:
 
 
 def _preflight(job: Job) -> Preflight:
-    return parsing.vllm_preflight(job.lane.entrypoint or PROGRAM, _words(job, job.head))
+    return parsing.vllm_preflight(job.entrypoint(job.head) or PROGRAM, _words(job, job.head))
 
 
 ENGINE = Engine(

@@ -2,6 +2,7 @@
 
 import ipaddress
 from collections.abc import Iterator
+from itertools import chain
 
 from specs.diagnostics import Diagnostic
 from specs.draft import Draft, Placed
@@ -49,7 +50,7 @@ RDMA = "/dev/infiniband"
 
 def env_leaves_the_fabric_alone(draft: Draft) -> Iterator[Diagnostic]:
     """No lane sets an environment variable that the cluster owns."""
-    for loc in draft.keys("lanes", "*", "env", "*"):
+    for loc in chain(draft.keys("lanes", "*", "env", "*"), draft.keys("lanes", "*", "roles", "*", "env", "*")):
         if (owner := OWNED_ENV.get(str(loc[-1]))) is not None:
             yield _owned(draft, loc, owner)
 

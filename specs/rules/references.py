@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 from specs.diagnostics import Diagnostic, did_you_mean, listing
 from specs.draft import Draft, Placed
+from specs.lanes import Lane
 from specs.paths import placeholders
+from specs.roles import Role
 from specs.tree import Loc
 
 MAX_GUESSES = 50
@@ -84,13 +86,20 @@ def _templates(draft: Draft, placed: Placed) -> Iterator[tuple[Loc, str]]:
     name, lane = placed.placement.lane, placed.lane
     for index, mount in enumerate(lane.mounts):
         yield ("lanes", name, "mounts", index, "source"), mount.source
-    for index, word in enumerate(lane.argv):
-        yield ("lanes", name, "argv", index), word
-    for index, word in enumerate(lane.entrypoint or ()):
-        yield ("lanes", name, "entrypoint", index), word
+    for loc, of in _commands(name, lane):
+        yield from (((*loc, "argv", index), word) for index, word in enumerate(of.argv))
+        yield from (((*loc, "entrypoint", index), word) for index, word in enumerate(of.entrypoint or ()))
+    for loc, role in _commands(name, lane)[1:]:
+        yield from (((*loc, "env", key), value) for key, value in role.env.items() if isinstance(value, str))
     model = draft.models.get(lane.model or "")
     if model is not None and model.path is not None:
         yield ("models", lane.model or "", "path"), model.path
+
+
+def _commands(name: str, lane: Lane) -> tuple[tuple[Loc, Lane | Role], ...]:
+    """What holds a command: the lane, and each of its roles."""
+    loc: Loc = ("lanes", name)
+    return (loc, lane), ((*loc, "roles", "head"), lane.roles.head), ((*loc, "roles", "worker"), lane.roles.worker)
 
 
 def _dangling(draft: Draft, section: str, *pattern: str) -> Iterator[Diagnostic]:

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 
 from specs.diagnostics import Diagnostic
 from specs.draft import Draft
-from specs.lanes import Lane, Model, Secret
+from specs.environment import Secret
+from specs.lanes import Lane, Model
 from specs.requirements import Requirement
 from specs.tree import Loc
 

@@ -12,7 +12,8 @@ from typer.models import TyperInfo
 import specs
 from reconciler.cli.app import app
 from reconciler.core.exits import Exit
-from reconciler.engines import ENGINES, RULES, custom, desired_fleet
+from reconciler.engines import ENGINES, RULES, desired_fleet
+from reconciler.engines.templates import NAMES
 from scripts import spec_reference
 from tests.lab import specfile
 
@@ -78,15 +79,16 @@ def test_the_lane_of_the_readme_with_an_engine_renders(tmp_path: Path) -> None:
 
 def test_the_lanes_of_the_engines_page_render_as_it_says(tmp_path: Path) -> None:
     found = commands_of_lanes(ENGINES_PAGE, tmp_path)
-    assert blocks(ENGINES_PAGE, "text") == [f"{found['vllm-1x'][0]}\n"]
-    ranks = [re.search(r"--nnodes 2 --node-rank (\d) --dist-init-addr (\S+)", line) for line in found["sglang-2x"]]
-    assert [("0", "10.10.0.1:29501"), ("1", "10.10.0.1:29501")] == [rank.groups() for rank in ranks if rank]
+    shown = [block.splitlines() for block in blocks(ENGINES_PAGE, "text")]
+    assert [found["vllm-2x"], found["sglang-2x"], found["by-role-2x"]] == shown
+    assert ['serve --port 30000 --rank 1 --meet 10.10.0.1:29501 --json {"a": 1}'] == found["any-2x"][1:]
 
 
 def test_the_pages_name_every_placeholder_and_no_other() -> None:
-    rows = set(re.findall(r"^\| `\{(\w+)", ENGINES_PAGE, re.M))
-    assert {*custom.NAMES, "ports", "paths"} == rows
-    assert [] == [name for name in rows if f"`{{{name}" not in README]
+    rows = re.findall(r"^\| (`\{\w+.*?) \|", ENGINES_PAGE, re.M)
+    named = {name for row in rows for name in re.findall(r"`\{(\w+)", row)}
+    assert {*NAMES, "ports", "paths"} == named
+    assert [] == [name for name in named if f"`{{{name}" not in README]
 
 
 def test_the_readme_names_every_command_and_only_those() -> None:

@@ -9,6 +9,7 @@ from reconciler.core.canonical import FORM, canonical_json
 from reconciler.core.desired import ContainerSpec, ImagePin, Mount, RankSpec, Ready, SecretRef
 from reconciler.engines import ENGINES
 from reconciler.engines.flags import flags
+from reconciler.engines.templates import NAMES
 from tests.unit.engines.fleets import DIGEST, IMAGE, fleet, gang, shown, spec
 from tests.unit.engines.fleets import faults as faults_of
 from tests.unit.views.golden import assert_golden_at
@@ -37,7 +38,18 @@ SGLANG = (
     "args: {mem-fraction-static: 0.8, trust-remote-code: true, disable-radix-cache: false}"
 )
 
+ROLES = (
+    'engine: custom, model: tiny, nodes: 4, argv: [serve, "{model}"], args: {v: true}, order: [worker, head], '
+    'ports: {control: 7000, store: 7001}, env: {A: a, B: "{rank}"}, parallel: {tensor: 4}, '
+    'entrypoint: ["{paths.models}/run"], roles: {'
+    'head: {env: {B: "{head}:{ports.store}", TOKEN: {secret: env:TOKEN}}}, '
+    'worker: {argv: [work, "{address}:{ports.control}", --tp, "{tensor}", --hca, "{hca}"], entrypoint: [python3, -u], '
+    "port: control, health: /healthz, stop_grace: 2s}}"
+)
+
 GANGS: list[tuple[str, str, str]] = [
+    ("custom_4_by_role", ROLES, "four"),
+    ("custom_4_all_at_once", ROLES.replace("order: [worker, head]", "order: []"), "four"),
     ("vllm_1", f"{VLLM}", "one"),
     ("vllm_4", f"{VLLM}, parallel: {{tensor: 2, data: 2, expert: 4}}, ports: {{data: 29600}}", "four"),
     ("vllm_2_wrapped", f"{VLLM}, parallel: {{pipeline: 2}}, entrypoint: [toolchain.py, serve]", "two"),
@@ -219,6 +231,38 @@ FAULTS: list[tuple[str, list[str]]] = [
         "engine: vllm, model: hub, env: {VLLM_DP_RANK: '1', VLLM_PLUGINS: x}",
         ["`VLLM_DP_RANK` is no setting of a lane (remove it here)"],
     ),
+    ("engine: custom, roles: {worker: {argv: [x]}}", ["a custom engine needs `argv` (set `argv`)"]),
+    ("engine: custom, roles: {head: {argv: [x]}}", []),
+    (
+        (
+            'engine: custom, argv: [x], ports: {control: 5}, roles: {head: {port: contrl, argv: ["{rnak}"]}, '
+            'worker: {health: /x, env: {A: "{prot}"}}}'
+        ),
+        [
+            "no port of the lane is named 'contrl' (did you mean 'control'?)",
+            "unknown placeholder {rnak} (did you mean {rank}?)",
+            "`health` of a role is asked at its `port` (set `port`, too)",
+            "unknown placeholder {prot} (did you mean {port}?)",
+        ],
+    ),
+    (
+        'engine: custom, argv: [x], roles: {head: {env: {MASTER_ADDR: "{head}", A: "{paths.nope}"}}}',
+        [
+            "lanes.it.roles.head.env: `MASTER_ADDR` belongs to the cluster (remove it here)",
+            "no path 'nope' on dgx1 (add `nope` to the `paths` of each node)",
+        ],
+    ),
+    (
+        "engine: llamacpp, model: tiny, roles: {head: {argv: [x]}}, order: [head, worker]",
+        [
+            "llamacpp makes its own command line (use `args`, or `engine: custom`)",
+            "llamacpp makes its own command line (use `args`, or `engine: custom`)",
+        ],
+    ),
+    (
+        "engine: custom, argv: [x], order: [head, head]",
+        ["lanes.it.order: an order names `head` and `worker` once each (leave it out to start all at once)"],
+    ),
     ("engine: llamacp, model: tiny", ["unknown engine 'llamacp' (did you mean 'llamacpp'?)"]),
     ("engine: zzz", ["unknown engine 'zzz' (known are custom, llamacpp, sglang, vllm)"]),
 ]
@@ -230,6 +274,10 @@ def test_a_lane_its_engine_cannot_work_with(lane: str, expected: list[str], tmp_
 
 
 SPREAD_FAULTS: list[tuple[str, list[str]]] = [
+    (
+        "engine: custom, nodes: 2, roles: {head: {argv: [x]}}",
+        ["the workers have no command (set `roles.worker.argv`)"],
+    ),
     (
         "engine: vllm, model: hub, parallel: {tensor: 2, expert: 3}",
         ["vLLM spreads experts over tensor x data = 2, not over 3 (write 2, or leave it out)"],
@@ -257,7 +305,7 @@ def test_a_lane_its_engine_cannot_spread(lane: str, expected: list[str], tmp_pat
 
 
 def test_an_unknown_placeholder_that_resembles_none_lists_all(tmp_path: Path) -> None:
-    known = "rank, nodes, head, address, port, rendezvous_port, interface, node, model, served_name, ports.*, paths.*"
+    known = ", ".join((*NAMES, "ports.*", "paths.*"))
     assert [f"unknown placeholder {{qqqqqq}} (known are {known})"] == faults_of(
         tmp_path, 'engine: custom, argv: ["{qqqqqq}"]'
     )
