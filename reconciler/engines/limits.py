@@ -32,22 +32,34 @@ def models_divide(draft: specs.Draft) -> Iterator[specs.Diagnostic]:
 
 
 def contexts_fit(draft: specs.Draft) -> Iterator[specs.Diagnostic]:
-    """No probe asks for more tokens than the lane's longest context."""
+    """Neither a probe nor the measurement of speed asks for more tokens than the lane's longest context."""
     for name, lane in draft.lanes.items():
-        found = _context(draft, name, lane)
+        found = _context(draft, lane)
         if found is None:
             continue
         key, most = found
-        for index, probe in enumerate(lane.health.probes):
-            if probe.max_tokens > most:
+        for loc, what, wanted in _asked(lane.health):
+            if wanted > most:
                 yield draft.at(
-                    ("lanes", name, "health", "probes", index, "max_tokens"),
-                    f"the probe wants {probe.max_tokens} tokens; the lane '{name}' takes {most} at most (`{key}`)",
-                    hint=f"ask for less, or raise `{key}`",
+                    ("lanes", name, "health", *loc),
+                    f"{what} {wanted} tokens; the lane '{name}' takes {most} at most (`{key}`)",
+                    "The engine refuses such a question, so that the lane would never be healthy.",
+                    f"ask for less, or raise `{key}`",
                 )
 
 
-def _context(draft: specs.Draft, name: str, lane: specs.Lane) -> tuple[str, int] | None:
+def _asked(health: specs.Health) -> Iterator[tuple[tuple[str | int, ...], str, int]]:
+    """Yield where a question stands, what it is, and the tokens it takes at least."""
+    for index, probe in enumerate(health.probes):
+        if probe.chat is not None or probe.completion is not None:
+            yield ("probes", index, "max_tokens"), "the probe wants", probe.max_tokens
+    speed = health.performance
+    if speed is not None:
+        what = f"measured with a context of {speed.context} and {speed.tokens} more, a stream is"
+        yield ("performance", "context"), what, speed.context + speed.tokens
+
+
+def _context(draft: specs.Draft, lane: specs.Lane) -> tuple[str, int] | None:
     """The argument that limits the context, and its tokens; None where it is left to the engine."""
     model = draft.models.get(lane.model or "")
     args = {**(model.args if model else {}), **lane.args}

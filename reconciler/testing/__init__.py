@@ -38,6 +38,7 @@ from reconciler.testing.history import Happening, Overlap, Span, overlaps, spans
 from reconciler.testing.images import SimImage
 from reconciler.testing.llamacpp import llamacpp_behaviour
 from reconciler.testing.node import SimNode, SimNodeConfig, sim_nodes
+from reconciler.testing.torch import engine_behaviour
 
 __all__ = [
     "EPOCH",
@@ -69,6 +70,7 @@ __all__ = [
     "VirtualLoop",
     "VirtualTimeError",
     "Worker",
+    "engine_behaviour",
     "llamacpp_behaviour",
     "overlaps",
     "rfc3339",

@@ -18,10 +18,10 @@ class Network:
 
     def target(self, origin: SimNode, address: str) -> SimNode:
         """The node behind `address` as seen from `origin`. Raises `NodeError` REFUSED when there is no way to it."""
-        if address in LOOPBACK | {origin.config.address, origin.name}:
+        if address in LOOPBACK | origin.config.addresses:
             return origin
         for node in self._nodes.values():
-            if address in {node.config.address, node.name} and node.is_on:
+            if address in node.config.addresses and node.is_on:
                 return node
         raise NodeError(ErrorKind.REFUSED, f"no route from {origin.name} to {address}")
 

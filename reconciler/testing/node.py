@@ -42,6 +42,12 @@ class SimNodeConfig:
     has_python: bool = True
     interfaces: tuple[Interface, ...] | None = None
 
+    @property
+    def addresses(self) -> frozenset[str]:
+        """Everything by which others reach it: its name, and each of its addresses."""
+        more = (address for interface in self.interfaces or () for address in interface.addresses)
+        return frozenset({self.name, self.address, *more})
+
 
 def sim_nodes(count: int, platform: str = "linux/amd64", gpus: int = 1) -> tuple[SimNodeConfig, ...]:
     """Nodes n1, n2, ... at 10.0.0.1, 10.0.0.2, ... of their eth0, with the two image stores in turn."""

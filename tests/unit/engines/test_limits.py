@@ -53,7 +53,22 @@ def test_a_probe_longer_than_the_context_is_refused(tmp_path: Path) -> None:
     assert [] == said(tmp_path, lane)
     found = said(tmp_path, lane.replace("160k", "65535"))
     assert found[0].endswith("the probe wants 65536 tokens; the lane 'it' takes 65535 at most (`max-model-len`)")
-    assert found[1] == "ask for less, or raise `max-model-len`"
+    assert found[2] == "ask for less, or raise `max-model-len`"
+
+
+def test_speed_at_a_context_that_the_lane_does_not_take_is_refused(tmp_path: Path) -> None:
+    speed = "health: {{performance: {{at_least: 20, context: {}, tokens: 128}}}}"
+    lane = f"{LANE}args: {{ctx-size: null, max-model-len: 163840}}, "
+    assert [] == said(tmp_path, lane + speed.format(163840 - 128))
+    found = said(tmp_path, lane + speed.format(262144))
+    assert found[0].endswith(
+        "measured with a context of 262144 and 128 more, a stream is 262272 tokens; the lane 'it' takes 163840 at most "
+        "(`max-model-len`)"
+    )
+
+
+def test_a_raw_request_asks_for_no_tokens(tmp_path: Path) -> None:
+    assert [] == said(tmp_path, f"{LANE}args: {{ctx-size: 16}}, health: {{probes: [{{http: {{path: /version}}}}]}}")
 
 
 def test_the_context_of_the_model_counts_where_the_lane_says_none(tmp_path: Path) -> None:

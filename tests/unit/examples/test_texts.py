@@ -15,8 +15,8 @@ from reconciler.cli.app import app
 from reconciler.core.outcome import Exit
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-CRON, GITOPS = EXAMPLES / "cron", EXAMPLES / "gitops"
-FILES = sorted(path for folder in (CRON, GITOPS) for path in folder.iterdir())
+CRON, GITOPS, LAB = EXAMPLES / "cron", EXAMPLES / "gitops", EXAMPLES / "dgx-lab"
+FILES = [*sorted(path for folder in (CRON, GITOPS) for path in folder.iterdir()), LAB / "README.md"]
 SCRIPTS = [CRON / "drift-report", GITOPS / "post-receive"]
 WORKFLOW = GITOPS / "github-workflow.yml"
 
@@ -76,6 +76,7 @@ def test_the_search_for_calls_finds_them() -> None:
         "gitops/README.md": ["status", "drift", "apply"],
         "gitops/github-workflow.yml": ["plan", "validate", "apply"],
         "gitops/post-receive": ["validate", "plan", "apply"],
+        "dgx-lab/README.md": ["validate"],
     }
     assert expected == found
 

@@ -56,11 +56,6 @@ CASES: dict[str, tuple[str, list[Edit]]] = {
         "3:135: 'f1' and 'f0' of n1 are the same interface e0",
         [("address: 10.0.0.1}}", "address: 10.0.0.1}, f1: {name: e0, address: 10.0.1.1}}")],
     ),
-    "a lane needs RDMA and has no device": (
-        "16:11: the lane 'duo' needs RDMA, and no device for it",
-        [("    nodes: 2\n", "    nodes: 2\n    rdma: true\n"), ("name: e0", "name: e0, hca: r0"),
-         ("name: e0, a", "name: e0, hca: r0, a")],
-    ),
     "a lane needs RDMA on a cluster without a fabric": (
         "23:26: the cluster 'pair' has no fabric: duo needs RDMA",
         [("    nodes: 2\n", "    nodes: 2\n    rdma: true\n    devices: [/dev/infiniband]\n"),
