@@ -7,7 +7,7 @@ from specs.health import Health, HttpProbe, Limits, Performance, Probe
 from specs.image_texts import ImageText, image_texts, rewritten
 from specs.images import ImageRef
 from specs.inventory import Cluster, Docker, Images, Interface, Nccl, Node, Registry, Ssh
-from specs.lanes import Lane, Model, Mount, Parallel, Parked, Placement
+from specs.lanes import Lane, Model, Mount, Parallel, Parked, Placement, Preflight
 from specs.loader import load, load_inventory
 from specs.model import Spec
 from specs.quantities import parse_duration, parse_size
@@ -38,6 +38,7 @@ __all__ = [
     "Performance",
     "Place",
     "Placement",
+    "Preflight",
     "Probe",
     "Registry",
     "Requirement",

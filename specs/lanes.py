@@ -3,7 +3,7 @@
 import math
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, JsonValue, Strict, model_validator
+from pydantic import AfterValidator, Discriminator, Field, JsonValue, Strict, Tag, model_validator
 
 from specs.diagnostics import refuse
 from specs.environment import EnvValue, Words
@@ -23,7 +23,7 @@ from specs.health import Health
 from specs.images import ImageRef
 from specs.inventory import NodeNames
 from specs.paths import MountTarget, NodePath, RelativePath, normal_path
-from specs.quantities import ByteSize, Duration
+from specs.quantities import ByteSize, Duration, PositiveDuration
 from specs.records import Record
 from specs.requirements import ConfigKey, Requirements
 from specs.roles import Order, Roles
@@ -109,6 +109,35 @@ def _apart(mounts: tuple[Mount, ...]) -> tuple[Mount, ...]:
     return mounts
 
 
+class Preflight(Record):
+    """What tells from the image alone, before anything stops, whether the lane can boot."""
+
+    command: Annotated[tuple[Text, ...], Strict(strict=False), Field(min_length=1)] | None = Field(
+        default=None,
+        description="what to run, one word an item: it exits with 0 when all is well; default: the engine's",
+    )
+    deadline: PositiveDuration | None = Field(
+        default=None, description="time to its end, in seconds (2m); default: the engine's, or two minutes"
+    )
+
+
+def _kind_of_preflight(value: object) -> str | None:
+    if isinstance(value, bool):
+        return "(switch)"
+    return "(command)" if isinstance(value, dict | Preflight) else None
+
+
+OwnPreflight = Annotated[
+    Annotated[bool, Tag("(switch)")] | Annotated[Preflight, Tag("(command)")],
+    Discriminator(
+        _kind_of_preflight,
+        custom_error_type="wanted",
+        custom_error_message="wants {what}",
+        custom_error_context={"what": "false, or {command: [...], deadline: 2m}"},
+    ),
+]
+
+
 class Parked(Record):
     """Why a lane is kept but never placed."""
 
@@ -171,6 +200,11 @@ class Lane(Record):
         default_factory=dict, description="further TCP ports of the engine by name, e.g. rpc: 50052"
     )
     health: Health = Field(default=Health(), description="how a boot is judged and what proves that the lane serves")
+    preflight: OwnPreflight = Field(
+        default=True,
+        description="tried in a container without GPUs before anything stops: false for not at all, or a command and a "
+        "deadline of your own; default: the engine's, where it has one",
+    )
     stop_grace: Duration = Field(default=30.0, description="time to stop before the engine is killed, in seconds (30s)")
     served_name: Line | None = Field(
         default=None, description="the model's name in the HTTP API; wins over the model's"

@@ -16,6 +16,7 @@ from reconciler.core.model_checks import MODEL_CHECKS
 from reconciler.core.models import ModelWant
 from reconciler.core.observed import Container, Listener, NodeFacts, Observed, SourceImage, SourceMissing
 from reconciler.core.plan import Refusal
+from reconciler.core.remarks import is_of
 from reconciler.core.staging import Staging, Want
 
 
@@ -40,8 +41,7 @@ class Case:
         """Running containers of the node that this fleet did not make and may not stop, by name."""
         going = self.going(facts)
         for item in sorted(facts.containers, key=lambda found: found.name):
-            is_foreign = item.owner is None or item.owner.fleet != self.desired.fleet
-            if item.is_running and is_foreign and item.id not in going:
+            if item.is_running and not is_of(item, self.desired.fleet) and item.id not in going:
                 yield item
 
     def is_fetched(self, rank: RankView, want: ModelWant) -> bool:

@@ -77,6 +77,15 @@ class Owner:
 
 
 @dataclass(frozen=True)
+class PreflightMark:
+    """What the labels of a container say that only tries something out (`core/preflight.py`): it is no rank."""
+
+    fleet: str
+    gang: str
+    operation: str
+
+
+@dataclass(frozen=True)
 class Container:
     """One container of a node, in any state, ours or foreign.
 
@@ -89,6 +98,7 @@ class Container:
     state: str
     image_id: str
     owner: Owner | None = None
+    preflight: PreflightMark | None = None
     entrypoint: tuple[str, ...] | None = None
     command: tuple[str, ...] = ()
     env: tuple[tuple[str, EnvValue], ...] = ()

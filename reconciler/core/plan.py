@@ -34,6 +34,7 @@ class Op(StrEnum):
     """One effect, or one wait, on one address."""
 
     PULL = "pull"  # bring the image to the node, by digest, verified
+    PREFLIGHT = "preflight"  # let the image try out a rank's command line, in a container of its own
     CREATE = "create"  # create the rank's container without starting it
     STOP = "stop"  # stop a container, keep it
     UNPROVE = "unprove"  # mark a container as not proved: it is about to boot again

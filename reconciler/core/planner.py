@@ -15,6 +15,7 @@ from reconciler.core.desired import Desired, Gang
 from reconciler.core.explain import boot_reason
 from reconciler.core.observed import Observed, Placed
 from reconciler.core.plan import Deferred, Phase, Plan, PlanOptions, Refusal, Rollback, Step, sealed
+from reconciler.core.preflight import clearing, clearing_changes
 from reconciler.core.previous import nodes_of
 from reconciler.core.rollback import rollback_of
 from reconciler.core.staging import Staging
@@ -43,14 +44,17 @@ def make_plan(desired: Desired, observed: Observed, options: PlanOptions | None 
     ties = tie(survey.candidates, survey.units)
     staging = Staging.of(_views(_moving(ties)), desired.transfer, observed)
     steps = _lay_out(ties, staging, _places(desired, observed, ties))
+    planned = (*steps.loose, *(step for gang in steps.gangs for step in gang.all()))
+    cleared = clearing(desired, observed, planned)
+    told = changes(ties, survey.unchanged, observed.sources)
     return sealed(
         replace(
             remarks.nothing_to_do(desired, observed, options),
             refusals=survey.refusals + _empty_guard(desired, survey, options),
             deferred=_deferred(ties),
             outages=outages(ties),
-            changes=changes(ties, survey.unchanged, observed.sources),
-            steps=_in_order((*steps.loose, *(step for gang in steps.gangs for step in gang.all()))),
+            changes=(*clearing_changes(cleared, {change.gang for change in told}), *told),
+            steps=_in_order((*planned, *cleared)),
             rollbacks=steps.rollbacks,
             gangs=_gangs(ties),
             foreign=remarks.foreign(desired, observed, _displaced(ties)),

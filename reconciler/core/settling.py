@@ -107,6 +107,12 @@ def _pull(intent: Intent, facts: NodeFacts) -> Found:
     return _not_done(f"the image is not whole on {facts.node}; layers that came are kept where its Docker keeps them")
 
 
+def _preflight(intent: Intent, facts: NodeFacts) -> Found:
+    """It changes nothing; what may be left of it goes with the next apply."""
+    left = facts.container(intent.target)
+    return _not_done("it was cut short" + (f", and {left.name} is left on {facts.node}" if left is not None else ""))
+
+
 def _of_another_version(intent: Intent, facts: NodeFacts) -> Found:
     return _not_done(
         f"'{intent.op}' on {facts.node} is of another version of fleet, which alone knows what to look for"
@@ -115,6 +121,7 @@ def _of_another_version(intent: Intent, facts: NodeFacts) -> Found:
 
 _LOOKS: Mapping[str, Callable[[Intent, NodeFacts], Found]] = {
     Op.PULL: _pull,
+    Op.PREFLIGHT: _preflight,
     Op.CREATE: _create,
     Op.START: _start,
     Op.STOP: _stop,

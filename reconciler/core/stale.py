@@ -148,7 +148,7 @@ def _name(case: _Case) -> Iterator[_Change]:
 
 def _image(case: _Case) -> Iterator[_Change]:
     """An image that was there, and so is not pulled, is there still."""
-    if case.step.op is Op.CREATE:
+    if case.step.op in {Op.CREATE, Op.PREFLIGHT}:
         pin = case.plan.gang(case.step.gang).ranks[case.step.rank or 0].container.image
         if pin.digest in case.then.images and case.now.image_for(pin) is None:
             yield _Change(f"image {pin.short}", "there", "gone")

@@ -1,12 +1,13 @@
 """The steps of one gang and of one unit. Dependencies only ever point to an earlier phase or an earlier step."""
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from reconciler.core.classify import GangView, RankView
 from reconciler.core.identity import container_name, is_proved, unproved_name
 from reconciler.core.observed import RUNNING_STATES, Placed
 from reconciler.core.plan import Op, Phase, Step
+from reconciler.core.preflight import preflight_step
 from reconciler.core.staging import Staging
 from reconciler.core.transfer import Transfer
 from reconciler.core.units import Candidate, Unit
@@ -106,17 +107,29 @@ class Builder:
         return replace(step, rank=rank.rank.index, revision=revision, container_id=fit.id if fit else None)
 
     def stage(self) -> tuple[Step, ...]:
-        """Images and containers of the ranks that have no fitting one."""
-        return tuple(step for rank in self.candidate.view.ranks if rank.fit is None for step in self._stage(rank))
+        """Images and containers of the ranks that have no fitting one, and between them the gang's preflight."""
+        new = [rank for rank in self.candidate.view.ranks if rank.fit is None]
+        pulls = {rank.rank.index: pull for rank in new if (pull := self._pull(rank)) is not None}
+        tried = tuple(self._preflight(pulls)) if new else ()
+        creates = [self._create(rank, pulls.get(rank.rank.index), tried) for rank in new]
+        return (*pulls.values(), *tried, *creates)
 
-    def _stage(self, rank: RankView) -> Iterator[Step]:
-        create = self._of_rank(Phase.STAGE, Op.CREATE, rank)
+    def _pull(self, rank: RankView) -> Step | None:
         transfer = self.staging.transfer(self._address, rank.rank.node)
-        if transfer is not None:
-            pull = pull_step(transfer, rank.rank.index, self.reason)
-            yield pull
-            create = replace(create, requires=(pull.id,))
-        yield create
+        return pull_step(transfer, rank.rank.index, self.reason) if transfer is not None else None
+
+    def _preflight(self, pulls: Mapping[int, Step]) -> Iterator[Step]:
+        """Where its rank's image is there. What boots again as it is has been tried out before."""
+        gang = self.candidate.view.gang
+        pull = pulls.get(gang.preflight.rank) if gang.preflight is not None else None
+        step = preflight_step(gang, self.reason, (pull.id,) if pull is not None else ())
+        if step is not None:
+            yield step
+
+    def _create(self, rank: RankView, pull: Step | None, tried: tuple[Step, ...]) -> Step:
+        """Behind the preflight: what is refused leaves no containers."""
+        before = (pull, *tried) if pull is not None else tried
+        return replace(self._of_rank(Phase.STAGE, Op.CREATE, rank), requires=_ids(before))
 
     def unprove(self, stage: tuple[Step, ...], stops: tuple[Step, ...]) -> tuple[Step, ...]:
         """Take the mark of proof off containers that boot again."""
@@ -204,11 +217,15 @@ def pull_step(transfer: Transfer, rank: int, reason: str) -> Step:
 def boot_steps(
     builder: Builder, stage: tuple[Step, ...], stops: tuple[Step, ...], staged: tuple[Step, ...]
 ) -> GangSteps:
-    """All steps of a gang that boots, after `stops` have made room. `staged`: what has to be there before a stop."""
+    """All steps of a gang that boots, after `stops` have made room.
+
+    `staged`: what has to be there before anything stops or boots: the gang's own `stage`, and that of all that it
+    succeeds or fails with.
+    """
     displaced = builder.displace(staged)
-    unprove = builder.unprove(stage, stops + displaced)
-    room = builder.room(stage + stops + displaced)
-    boot = builder.boot(stage + stops + displaced + unprove + room)
+    unprove = builder.unprove(staged, stops + displaced)
+    room = builder.room(staged + stops + displaced)
+    boot = builder.boot(staged + stops + displaced + unprove + room)
     verify = builder.verify(boot)
     cut = displaced + unprove + room
     return GangSteps(stage, cut, boot, (verify,), builder.confirm(verify), builder.undo())

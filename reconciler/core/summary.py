@@ -177,6 +177,8 @@ def _next(machine: Machine, stopped: Sequence[Step]) -> str:
     back = undo if stopped and changed else ""
     if any(is_fault_of_version(step, machine.status[step.id]) for step in machine.with_status(Status.FAILED)):
         return f"change the spec, then {_again(machine)}; to try the same again: `fleet apply --retry`{back}"
+    if any(step.op is Op.PREFLIGHT for step in machine.with_status(Status.FAILED)):
+        return f"change the spec, then {_again(machine)}{back}"
     return f"mend what is shown above, then {_again(machine)}{back}"
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import specs
 from reconciler.core.canonical import canonical_json
-from reconciler.core.desired import Desired, Gang, HealthGate, NodeDeclaration, RankSpec, TransferSettings
+from reconciler.core.desired import Desired, Gang, HealthGate, NodeDeclaration, Preflight, RankSpec, TransferSettings
 from reconciler.core.lock import NO_LOCK, Lock
 from reconciler.core.probes import Kind, Limits, Performance, Probe, Request
 from reconciler.engines import custom, llamacpp, models, sglang, vllm
@@ -89,9 +89,23 @@ def _gang(spec: specs.Spec, lock: Lock, placement: specs.Placement) -> Gang:
         url=f"http://{_bracketed(job.head.node.ssh.host)}:{cluster.port}/v1",
         shares=lane.shares,
         may_stop=placement.may_stop,
-        preflight=engine.preflight(job),
+        preflight=_preflight(job, engine),
         shelves=tuple(models.shelves(job, _others(spec, cluster, seats))),
     )
+
+
+def _preflight(job: Job, engine: Engine) -> Preflight | None:
+    """The engine's, unless the lane has its own or wants none."""
+    own = job.lane.preflight
+    if own is False:
+        return None
+    found = engine.preflight(job)
+    if isinstance(own, specs.Preflight):
+        if own.command is not None:
+            found = Preflight(job.head.index, own.command[:1], own.command[1:])
+        if found is not None and own.deadline is not None:
+            found = replace(found, deadline_s=own.deadline)
+    return found
 
 
 def _seat(spec: specs.Spec, cluster: specs.Cluster, index: int, name: str) -> Seat:

@@ -7,7 +7,7 @@ it only finds out whether what the plan says is still right.
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 
 from reconciler.core.desired import Gang
 from reconciler.core.explain import describe_end
@@ -28,6 +28,7 @@ from reconciler.execution.leasing import LeaseKeeper
 from reconciler.execution.moved import Moved
 from reconciler.execution.outcomes import APPLIED, NOOP, Outcome, failed, stale
 from reconciler.execution.postmortem import explained, shown
+from reconciler.execution.preflight import Preflights, removed
 from reconciler.execution.secrets import Secrets
 from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.nodes.protocols import Fleet, Progress
@@ -55,6 +56,10 @@ class Effects:
     _started: dict[str, str] = field(default_factory=dict)
     """By step: when its container had last been started, before this run first tried to."""
 
+    @cached_property
+    def _preflights(self) -> Preflights:
+        return Preflights(self.plan, self.run_id, self.secrets)
+
     async def carry_out(self, step: Step, on_progress: OnProgress) -> Outcome:
         """Do the step. Never raises for trouble of a node; cancellation goes through."""
         hide = self.hider(step)
@@ -74,6 +79,7 @@ class Effects:
     def _handler(self, step: Step, on_progress: OnProgress) -> Handler:
         waits: dict[Op, Callable[[Step, FencedNode, OnProgress], Awaitable[Outcome]]] = {
             Op.PULL: self._pull,
+            Op.PREFLIGHT: self._preflights.carry_out,
             Op.ROOM: self._room,
             Op.READY: self._ready,
         }
@@ -275,6 +281,9 @@ async def _remove(step: Step, node: FencedNode) -> Outcome:
     found = await _look(step, node)
     if found is None:
         return NOOP
+    if found.preflight is not None and found.id == step.container_id:  # what a killed controller has left of one
+        await removed(node, found)
+        return APPLIED
     if found.owner is None or found.state not in step.states:
         return stale(f"{step.target} on {node.name} is {found.state}")
     await node.containers.remove(found.id)

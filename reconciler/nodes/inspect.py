@@ -7,6 +7,7 @@ from typing import Any
 from reconciler.core import identity
 from reconciler.core.desired import EnvValue, ImagePin, Mount, SecretRef
 from reconciler.core.observed import Container, LocalImage
+from reconciler.core.preflight import SUFFIX, preflight_mark
 
 Json = Mapping[str, Any]
 
@@ -18,8 +19,9 @@ NEVER = "0001-01-01T00:00:00Z"
 
 
 def is_ours(labels: Mapping[str, str] | None) -> bool:
-    """Whether these labels are of a container of some fleet of ours."""
-    return identity.owner_of(labels or {}) is not None
+    """Whether these labels are of a container of some fleet of ours: a rank, or one that only tries something out."""
+    found = labels or {}
+    return identity.owner_of(found) is not None or preflight_mark(SUFFIX, found) is not None
 
 
 def container_from_list(entry: Json) -> Container:
@@ -47,6 +49,7 @@ def container_from_inspect(found: Json) -> Container:
     labels = config.get("Labels") or {}
     name = _bare(str(found["Name"]))
     owner = identity.owner_by(name, labels)
+    tried = preflight_mark(name, labels)
     finished = state.get("Status") in {"exited", "dead"}
     return Container(
         id=str(found["Id"]),
@@ -55,6 +58,7 @@ def container_from_inspect(found: Json) -> Container:
         image_id=str(found["Image"]),
         image=str(config.get("Image", "")),
         owner=owner,
+        preflight=tried,
         entrypoint=_arguments(config.get("Entrypoint")),
         command=_arguments(config.get("Cmd")) or (),
         env=_env(config.get("Env") or (), identity.secret_references(labels)) if owner else (),
@@ -62,7 +66,7 @@ def container_from_inspect(found: Json) -> Container:
         devices=tuple(_device(item) for item in host.get("Devices") or ()),
         shm_bytes=host.get("ShmSize") or None,
         ulimits=tuple((str(item["Name"]), int(item["Soft"])) for item in host.get("Ulimits") or ()),
-        gpus=requested_gpus(host) if owner else gpu_count(host, config),
+        gpus=requested_gpus(host) if owner or tried else gpu_count(host, config),
         network_mode=str(host.get("NetworkMode", "")),
         restart_policy=str((host.get("RestartPolicy") or {}).get("Name") or "no"),
         auto_remove=bool(host.get("AutoRemove")),

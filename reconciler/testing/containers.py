@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from reconciler.core import identity
 from reconciler.core.desired import ContainerSpec, EnvValue, SecretRef
 from reconciler.core.observed import RUNNING_STATES, Container, Owner
+from reconciler.core.preflight import preflight_mark
 from reconciler.core.redaction import redactor
 from reconciler.testing.behaviours import Behaviour
 from reconciler.testing.clock import rfc3339
@@ -68,6 +69,7 @@ class SimContainer:
             state=self.state,
             image_id=self.image_id,
             owner=owner,
+            preflight=preflight_mark(self.name, self.labels),
             entrypoint=self.entrypoint,
             command=self.spec.command,
             env=self._shown_env() if owner else (),

@@ -8,12 +8,15 @@ from typing import Literal
 
 from reconciler.core.desired import ContainerSpec, ImagePin
 from reconciler.core.lock import LockedImage, LockedLayer, LockedPlatform
-from reconciler.testing.behaviours import Behaviour
+from reconciler.testing.behaviours import Behaviour, Exits
 from reconciler.testing.llamacpp import llamacpp_behaviour
 
 Store = Literal["classic", "containerd"]
 Decides = Callable[[ContainerSpec], Behaviour]
 
+
+ACCEPTS = Exits(after_s=2.0, code=0)
+"""A preflight that has nothing against the command line."""
 
 SHARES = (40, 30, 15, 10, 5)
 """Per cent of an image's bytes in each of its layers, from the base upwards."""
@@ -33,7 +36,8 @@ class SimImage:
     """An image that the simulated registry has, or a local build (`is_local`) that only nodes have.
 
     `bytes_by_platform`: compressed sizes. `layers`: by platform, made up from `content` where they are not given;
-    images of the same content are the same to a node. `behaviour`: what its containers do, fixed or by their spec.
+    images of the same content are the same to a node. `behaviour`: what its containers do, fixed or by their spec;
+    `preflight`: what those do that only try a command line out.
     """
 
     reference: str
@@ -45,6 +49,7 @@ class SimImage:
     is_local: bool = False
     layers: tuple[tuple[str, tuple[LockedLayer, ...]], ...] = ()
     content: str = ""
+    preflight: Behaviour | Decides = ACCEPTS
 
     @classmethod
     def named(cls, repository: str, behaviour: Behaviour | Decides = llamacpp_behaviour) -> "SimImage":
@@ -67,6 +72,10 @@ class SimImage:
     def behave(self, spec: ContainerSpec) -> Behaviour:
         """What a container of it does."""
         return self.behaviour if isinstance(self.behaviour, Behaviour) else self.behaviour(spec)
+
+    def try_out(self, spec: ContainerSpec) -> Behaviour:
+        """What a container of it does that only tries a command line out."""
+        return self.preflight if isinstance(self.preflight, Behaviour) else self.preflight(spec)
 
     def layers_for(self, platform: str) -> tuple[LockedLayer, ...]:
         """Its layers for a platform that it supports, from the base upwards."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 from reconciler.core import identity
 from reconciler.core.desired import ContainerSpec, SecretRef
+from reconciler.core.preflight import preflight_mark
 from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.testing.behaviours import Moment
 from reconciler.testing.containers import SimContainer
@@ -73,7 +74,7 @@ class Runtime:
             labels=dict(labels),
             env=_env(spec, image, secrets),
             entrypoint=spec.entrypoint or image.entrypoint,
-            behaviour=image.behave(spec),
+            behaviour=image.try_out(spec) if preflight_mark(name, labels) else image.behave(spec),
             created_s=self._world.now_s,
         )
         self.containers[made.id] = made

@@ -9,6 +9,7 @@ from reconciler.views.words import duration, one_line, shortened
 
 DOING = {
     Op.PULL: "pulling",
+    Op.PREFLIGHT: "trying out",
     Op.CREATE: "creating",
     Op.STOP: "stopping",
     Op.UNPROVE: "unmarking",
@@ -20,7 +21,7 @@ DOING = {
     Op.REMOVE: "removing",
 }
 
-WAITS = frozenset({Op.PULL, Op.ROOM, Op.READY, Op.VERIFY, Op.STOP})
+WAITS = frozenset({Op.PULL, Op.PREFLIGHT, Op.ROOM, Op.READY, Op.VERIFY, Op.STOP})
 """What may take long says what it waits for as it begins."""
 
 

@@ -12,7 +12,7 @@ from reconciler.core.status import FleetStatus
 from reconciler.core.sync import make_sync_plan, nodes_to_sync
 from reconciler.fleet import Applied, Fleet
 from reconciler.testing import Behaviour, ControllerKilled, SimImage, SimulatedFleet, run_simulated, sim_nodes
-from reconciler.testing.images import Decides
+from reconciler.testing.images import ACCEPTS, Decides
 from reconciler.testing.llamacpp import llamacpp_behaviour
 from state import Location, Quarantine, Store, open_store
 from tests.lab.specfile import PAIR_AND_SOLO, QUAD, Inventory, write
@@ -34,9 +34,10 @@ class Story:
     seed: int = 1
     open_store: Callable[[Location], Store] = open_store
     has_python: bool = True
+    preflight: Behaviour = ACCEPTS
 
     def __post_init__(self) -> None:
-        self.image = SimImage.named("ghcr.io/example/llamacpp", self.behaviour)
+        self.image = replace(SimImage.named("ghcr.io/example/llamacpp", self.behaviour), preflight=self.preflight)
         configs = [
             replace(config, name=name, store=store, has_python=self.has_python)
             for config, name, store in zip(sim_nodes(4), NAMES, STORES, strict=True)

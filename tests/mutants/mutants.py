@@ -25,7 +25,7 @@ MUTANTS = (
     Mutant(
         "boot-before-cut",
         "reconciler.core.steps",
-        "boot = builder.boot(stage + stops + displaced + unprove + room)",
+        "boot = builder.boot(staged + stops + displaced + unprove + room)",
         "boot = builder.boot(stage)",
         "ranks start without waiting for what stands in their place",
     ),
@@ -49,6 +49,13 @@ MUTANTS = (
         "after = (*stops[unit.address], *_of_bond(bond_of[unit.address], confirms))",
         "after = stops[unit.address]",
         "what ran before is removed before its replacement is proved",
+    ),
+    Mutant(
+        "no-preflight",
+        "reconciler.core.steps",
+        "tried = tuple(self._preflight(pulls)) if new else ()",
+        "tried: tuple[Step, ...] = ()",
+        "nothing tries a command line out before lanes stop for it",
     ),
     Mutant(
         "no-rollback",

@@ -8,7 +8,7 @@ from tests.mutants.__main__ import hunted
 from tests.mutants.mutants import MUTANTS
 from tests.mutants.patching import source_of
 
-SAMPLE = ("cut-before-stage", "boot-before-cut", "retire-before-confirm", "no-rollback", "no-journal", "no-lease")
+SAMPLE = ("cut-before-stage", "boot-before-cut", "retire-before-confirm", "no-preflight", "no-journal", "no-lease")
 """Those that are seen at once."""
 
 

@@ -10,6 +10,7 @@ from reconciler.core.desired import (
     Gang,
     HealthGate,
     NodeDeclaration,
+    Preflight,
     RankSpec,
     Ready,
     SecretRef,
@@ -18,7 +19,7 @@ from reconciler.core.probes import Probe
 from reconciler.testing.behaviours import GIB
 from reconciler.testing.images import SimImage
 from reconciler.testing.node import SimNodeConfig, sim_nodes
-from reconciler.testing.simulation.engine import ANSWER, BIG_GIB, QUESTION, SMALL_GIB, engine
+from reconciler.testing.simulation.engine import ANSWER, BIG_GIB, QUESTION, SMALL_GIB, engine, preflight
 
 FLEET = "simulated"
 PLATFORM = "linux/amd64"
@@ -28,8 +29,12 @@ SECRET = "s3cr3t-of-the-simulation"  # noqa: S105 - a marker to be looked for, n
 MODEL_PATH = "/models/simulated"
 SIZES = ((PLATFORM, 50 * 10**6),)
 
+TRIED_OUT = frozenset("vwx")
+"""Lanes with a preflight; the others have none."""
+
 IMAGES = tuple(
-    replace(SimImage.named(f"ghcr.io/simulated/engine-{letter}", engine), bytes_by_platform=SIZES) for letter in "abc"
+    replace(SimImage.named(f"ghcr.io/simulated/engine-{letter}", engine), bytes_by_platform=SIZES, preflight=preflight)
+    for letter in "abc"
 )
 """What lanes are made of: a few images of one engine."""
 
@@ -89,7 +94,9 @@ def gang_of(cast: Cast, part: Part) -> Gang:
     probe = Probe("chat", QUESTION, ANSWER[-6:-1], timeout_s=3.0)
     gate = HealthGate("127.0.0.1", HEAD_PORT, "/health", part.lane, (probe,), boot_s=20.0, stall_s=9.0, interval_s=2.0)
     order = ((workers, (0,))) if workers else ((0,),)
-    return Gang(part.lane, part.cluster, "custom", ranks, order, gate, f"http://{addresses[names[0]]}:{HEAD_PORT}/v1")
+    url = f"http://{addresses[names[0]]}:{HEAD_PORT}/v1"
+    check = Preflight(0, ("/engine",), ("check", part.mood), deadline_s=10.0) if part.lane in TRIED_OUT else None
+    return Gang(part.lane, part.cluster, "custom", ranks, order, gate, url, preflight=check)
 
 
 def _rank(part: Part, index: int, name: str, names: tuple[str, ...], addresses: dict[str, str]) -> RankSpec:

@@ -7,6 +7,7 @@ from reconciler.core.desired import Desired, Gang
 from reconciler.core.exits import Exit
 from reconciler.core.identity import is_proved
 from reconciler.core.plan import Plan
+from reconciler.core.preflight import preflight_mark
 from reconciler.testing.fleet import FIRST, SimulatedFleet
 from reconciler.testing.simulation.cast import SECRET
 from reconciler.testing.simulation.engine import SERVING
@@ -139,6 +140,8 @@ def _left_over(fleet: SimulatedFleet, wants: Desired, name: str) -> Iterator[str
     for node in fleet.nodes:
         for item in node.runtime.containers.values():
             owner = item.owner
+            if preflight_mark(item.name, item.labels) is not None:
+                yield f"{item.name} ({item.state}) is left on {node.name} of a preflight (5)"
             if owner is None or owner.fleet != name:
                 continue
             is_kept = (node.name, owner.gang, owner.rank) in wanted and is_proved(item.name) and not item.is_running

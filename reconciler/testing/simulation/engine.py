@@ -1,6 +1,7 @@
 """The engine of simulated lanes: its command line says how it behaves.
 
-`serve MOOD GIB PORT NAME [ADDRESS:PORT ...]` is a head with its workers, `work MOOD GIB PORT` a worker.
+`serve MOOD GIB PORT NAME [ADDRESS:PORT ...]` is a head with its workers, `work MOOD GIB PORT` a worker, `check MOOD` a
+preflight.
 """
 
 from collections.abc import Iterator
@@ -54,6 +55,13 @@ KINDS: dict[str, type[Serves]] = {
 def engine(spec: ContainerSpec) -> Behaviour:
     """What a container with this command line does."""
     return _behaviour(spec.command)
+
+
+def preflight(spec: ContainerSpec) -> Behaviour:
+    """What `check MOOD` does: it sees what is wrong with an engine that would exit at once, and nothing else."""
+    if spec.command[1] == "crashes":
+        return Exits(0.5, 2, ("error: unsupported architecture",))
+    return Exits(0.5, 0)
 
 
 @lru_cache(maxsize=4096)

@@ -12,6 +12,7 @@ from reconciler.core.desired import Desired, Gang
 from reconciler.core.identity import is_proved
 from reconciler.core.observed import Owner
 from reconciler.core.plan import Plan
+from reconciler.core.preflight import preflight_mark
 from reconciler.testing.containers import SimContainer
 from reconciler.testing.faults import Call
 from reconciler.testing.fleet import SimulatedFleet
@@ -38,6 +39,7 @@ class Round:
     boots: dict[str, str] = field(default_factory=dict)
     made: set[str] = field(default_factory=set)
     changed: set[str] = field(default_factory=set)
+    accepted: set[str] = field(default_factory=set)
 
 
 class Monitor:
@@ -116,6 +118,8 @@ class Monitor:
 
     def after(self, happening: Happening) -> None:
         """Something happened."""
+        if happening.what == "exited" and happening.detail == "code 0":
+            self._accepted(happening)
         if not happening.by:
             self._by_itself(happening)
             return
@@ -152,6 +156,9 @@ class Monitor:
 
     def _on_container(self, call: Call, now: Round, found: SimContainer) -> Iterator[str]:
         owner = found.owner
+        tried = preflight_mark(found.name, found.labels)
+        if tried is not None and tried.fleet == now.fleet:
+            return
         if owner is None or owner.fleet != now.fleet:
             yield "a foreign container is left alone (3)"
             return
@@ -214,11 +221,35 @@ class Monitor:
         owner = happening.owner
         now.made.add(happening.container_id)
         if owner is None:
+            yield from self._tried(happening)
             return
+        wanted = next((gang for gang in now.desired.gangs if gang.address == owner.gang), None)
+        if wanted is not None and wanted.preflight is not None and wanted.address not in now.accepted:
+            yield "nothing has tried its command line out (1)"
         now.staged.add((happening.node, owner.gang, owner.fingerprint))
         self._operations[owner.operation] += 1
         if self._operations[owner.operation] > 1:
             yield f"its operation {owner.operation} has made one before (5)"
+
+    def _accepted(self, happening: Happening) -> None:
+        """A preflight has found nothing against what it tried."""
+        ended = self._fleet.node(happening.node).runtime.require(happening.container_id)
+        mark = preflight_mark(ended.name, ended.labels)
+        if mark is not None:
+            for one in self.rounds.values():
+                one.accepted.add(mark.gang)
+
+    def _tried(self, happening: Happening) -> Iterator[str]:
+        """The container of a preflight is there once, and takes nothing that a lane may hold."""
+        made = self._fleet.node(happening.node).runtime.require(happening.container_id)
+        mark = preflight_mark(made.name, made.labels)
+        if mark is None:
+            return
+        self._operations[mark.operation] += 1
+        if self._operations[mark.operation] > 1:
+            yield f"its operation {mark.operation} has made one before (5)"
+        if made.spec.gpus or made.spec.devices:
+            yield "a preflight takes GPUs or devices beside what runs (2)"
 
     def _started(self, happening: Happening, now: Round) -> Iterator[str]:
         now.started[happening.container_id] += 1

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from reconciler.core.desired import Desired, Gang, Ready, SecretRef
+from reconciler.core.desired import Desired, Gang, Preflight, Ready, SecretRef
 from reconciler.core.identity import labels, owner_of, proved_name, unproved_name
 from reconciler.core.observed import (
     Container,
@@ -26,6 +26,7 @@ from reconciler.core.observed import (
     Unknown,
 )
 from reconciler.core.plan import Op, Plan, Step
+from reconciler.core.preflight import preflight_labels, preflight_mark, preflight_name
 from tests.unit.core.build import (
     FLEET,
     PLATFORM,
@@ -76,6 +77,8 @@ def _version(lane: str, cluster: str, nodes: Sequence[str], draw: st.DrawFn, *, 
         ports=(port,),
         memory_bytes=draw(st.sampled_from((None, 2**30))),
     )
+    if draw(st.booleans()):
+        made = replace(made, preflight=Preflight(len(made.ranks) - 1, ("check",)))
     if len(made.ranks) > 1 and draw(st.booleans()):
         waves = (tuple(range(1, len(made.ranks))), (0,))
         ranks = tuple(replace(rank, ready=Ready(50052)) if rank.index else rank for rank in made.ranks)
@@ -138,10 +141,21 @@ def _containers(draw: st.DrawFn, gangs: tuple[Gang, ...]) -> dict[str, list[Cont
         name = draw(st.sampled_from(("open-webui", "ollama", "fleet-a-r0-v1", "fleet-b-r0-v2.unproved")))
         state, gpus = draw(st.sampled_from(("running", "exited"))), draw(st.sampled_from((0, 0, 0, 1)))
         placed.append((draw(st.sampled_from(NODES)), foreign(name, state, gpus=gpus)))
+    for one in gangs:
+        if draw(st.integers(0, 4)) == 0:
+            placed.append((draw(st.sampled_from(NODES)), left_of_preflight(one, draw(st.sampled_from(STATES)))))
     for node, item in placed:
         if item.name not in {other.name for other in found[node]}:
             found[node].append(item)
     return found
+
+
+def left_of_preflight(of: Gang, state: str = "exited", fleet: str = FLEET) -> Container:
+    """What a killed controller has left of the preflight of a gang."""
+    marks = preflight_labels(fleet, of, of.ranks[0].container, "run/step")
+    name = preflight_name(of)
+    made = foreign(name, state)
+    return replace(made, preflight=preflight_mark(name, marks))
 
 
 @st.composite
@@ -232,6 +246,8 @@ def _effect(world: World, plan: Plan, step: Step, state: NodeFacts) -> NodeFacts
         return replace(state, images=(*(item for item in state.images if item.id != local.id), local))
     if step.op is Op.CREATE:
         return replace(state, containers=(*state.containers, _created(plan, step, state)))
+    if step.op is Op.PREFLIGHT:
+        return _tried(plan, step, state)
     found = _found(step, state)
     rest = tuple(item for item in state.containers if item.id != found.id)
     if step.op is Op.REMOVE:
@@ -239,6 +255,15 @@ def _effect(world: World, plan: Plan, step: Step, state: NodeFacts) -> NodeFacts
     changed = _changed(world, step, state, found)
     assert changed.name not in {item.name for item in rest}, f"{step.id}: the name {changed.name} is taken"
     return replace(state, containers=(*rest, changed))
+
+
+def _tried(plan: Plan, step: Step, state: NodeFacts) -> NodeFacts:
+    """The image is there; what an earlier one has left is gone afterwards."""
+    preflight = plan.gang(step.gang).preflight
+    assert preflight is not None
+    assert preflight.rank == step.rank
+    assert state.image_for(plan.gang(step.gang).ranks[preflight.rank].container.image) is not None
+    return replace(state, containers=tuple(item for item in state.containers if item.name != step.target))
 
 
 def _created(plan: Plan, step: Step, state: NodeFacts) -> Container:
@@ -264,6 +289,8 @@ def _found(step: Step, state: NodeFacts) -> Container:
     wanted = step.container_id
     found = [item for item in state.containers if (item.id == wanted if wanted else item.name == step.target)]
     assert len(found) == 1, f"{step.id}: no such container"
+    if found[0].preflight is not None and found[0].preflight.fleet == FLEET and step.op is Op.REMOVE:
+        return found[0]
     assert found[0].owner is not None, f"{step.id} touches a foreign container"
     assert found[0].owner.fleet == FLEET, f"{step.id} touches another fleet"
     assert found[0].state in step.states, f"{step.id}: it is {found[0].state}"
