@@ -32,7 +32,11 @@ test: $(STAMP) ## Run all tests: unit, property, lifecycle, contract and lab
 
 .PHONY: test-fast
 test-fast: $(STAMP) ## Run the tests that need no lab
-	@$(BIN)/python -m pytest -q -m "not lab"
+	@$(BIN)/python -m pytest -q -m "not lab and not vllm"
+
+.PHONY: test-vllm
+test-vllm: $(STAMP) ## Have a real vLLM (CPU build, once 3.5 GB) serve on two nodes of a lab; says why where it cannot
+	@$(BIN)/python -m pytest -q tests/vllm
 
 SEEDS ?= 10000
 FIRST ?= 1

@@ -20,6 +20,7 @@ SECOND_FROM = "tests/lab/test_leases.py"
 
 FIRST = ("-m", "lab", "tests/contract", *(name for name in LAB_FILES if name < SECOND_FROM))
 SECOND = ("-m", "lab", *(name for name in LAB_FILES if name >= SECOND_FROM))
+WITHOUT = ("-m", "not lab and not vllm")
 SECOND_LAB = {"FLEET_LAB_NAME": "fleettwo", "FLEET_LAB_SUBNET": "10.79.0.0/24"}
 
 
@@ -35,7 +36,7 @@ def main() -> int:
     """Exit code of a part that failed, 0 when none did."""
     with ExitStack() as stack:
         outputs = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(2)]
-        rest = [start(SECOND, outputs[0], SECOND_LAB), start(("-m", "not lab"), outputs[1], {})]
+        rest = [start(SECOND, outputs[0], SECOND_LAB), start(WITHOUT, outputs[1], {})]
         parts = [start(FIRST, None, {}), *rest]
 
         def stop(number: int, frame: FrameType | None) -> None:
