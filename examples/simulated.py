@@ -9,11 +9,12 @@ command names none. What they record is thrown away.
 
 import argparse
 import functools
+import json
 import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,13 +22,16 @@ import specs
 from reconciler.cli.main import run
 from reconciler.cli.wiring import Wiring
 from reconciler.core.host import ROCE_V2, Gid, Interface, RdmaPort
+from reconciler.core.models import ModelFacts, ModelFile, ModelPlace
 from reconciler.engines import RULES
 from reconciler.testing import SimImage, SimNodeConfig, SimulatedFleet, engine_behaviour, run_simulated
+from specs.paths import normal_path, placeholders
 
 SEED = 7
 IMAGE_BYTES = 15_200_000_000
 """As images of inference engines go: 14.2 GiB compressed."""
 
+WEIGHT_BYTES = 5 * 10**9
 MEMORY_BYTES = 128 * 2**30
 """Of a node that does not say."""
 
@@ -46,6 +50,7 @@ def simulated(spec: specs.Spec, images: Sequence[SimImage]) -> SimulatedFleet:
     for name, node in spec.nodes.items():
         machine = fleet.node(name)
         machine.host = replace(machine.host, rdma=tuple(_ports(node, _gid(spec, name))))
+        machine.models.models.update(_models(spec, node))
     return fleet
 
 
@@ -91,6 +96,17 @@ def _ports(node: specs.Node, gid: int) -> list[RdmaPort]:
         for device in (item.hca or "").split(",")
         if device
     ]
+
+
+def _models(spec: specs.Spec, node: specs.Node) -> Iterator[tuple[str, ModelFacts]]:
+    """Each model that is a path, as if it were there: whole, with what the spec says of its files."""
+    for model in spec.models.values():
+        if model.path is None or not set(placeholders(model.path)) <= node.paths.keys():
+            continue
+        known = tuple(ModelFile(path, 1024, digest) for path, digest in sorted(model.verify.items()))
+        weights = ModelFile("model-00001-of-00001.safetensors", WEIGHT_BYTES)
+        path = normal_path(node.expand(model.path))
+        yield path, ModelFacts(ModelPlace(path, path), "folder", (*known, weights), config=json.dumps(model.config))
 
 
 def main() -> int:

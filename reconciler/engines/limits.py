@@ -4,10 +4,11 @@ They hold for every lane, placed or not. Other rules on sizes are in `specs.rule
 split a model and name their context.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import specs
-from reconciler.core.arithmetic import ModelConfig, parallel_faults
+from reconciler.core.arithmetic import ModelConfig, Parallel, parallel_faults
 
 BY_LAYERS = frozenset({"llamacpp"})
 """Engines that give whole layers to their ranks, however many heads there are."""
@@ -16,19 +17,52 @@ CONTEXTS = ("max-model-len", "context-length", "ctx-size", "c")
 """What vLLM, SGLang and llama.cpp call the longest context, in tokens."""
 
 
+SPECULATION = ("speculative-config", "speculative-draft-model-path", "speculative-algorithm")
+"""What turns on speculative decoding, in vLLM and in SGLang."""
+
+
+@dataclass(frozen=True)
+class _Alike:
+    """A drafter is split by tensor alone."""
+
+    tensor: int
+    pipeline: int = 1
+    expert: int = 1
+
+
 def models_divide(draft: specs.Draft) -> Iterator[specs.Diagnostic]:
-    """The heads, layers and experts of each lane's model can be split as the lane says, as far as they are known."""
+    """The heads, layers and experts of each lane's model can be split as the lane says, as far as they are known.
+
+    So can those of the model that drafts for it, where the lane uses it: engines split it by the same `tensor`.
+    """
     for name, lane in draft.lanes.items():
         model = draft.models.get(lane.model or "")
         if model is None or lane.engine in BY_LAYERS:
             continue
-        for fault in parallel_faults(ModelConfig.of(model.config), lane.parallel):
-            yield draft.at(
-                ("lanes", name, "parallel"),
-                f"the lane '{name}' cannot be split so: {fault}",
-                f"So says `config` of the model '{lane.model}' at {draft.place('models', lane.model or '', 'config')}.",
-                "change `parallel` of the lane",
-            )
+        yield from _undivided(draft, name, lane.model or "", lane.parallel)
+        if model.draft is not None and (tensor := _draft_tensor(lane, model)) is not None:
+            yield from _undivided(draft, name, model.draft, _Alike(tensor))
+
+
+def _undivided(draft: specs.Draft, lane: str, model: str, parallel: Parallel) -> Iterator[specs.Diagnostic]:
+    spec = draft.models.get(model)
+    for fault in parallel_faults(ModelConfig.of(spec.config), parallel) if spec else ():
+        yield draft.at(
+            ("lanes", lane, "parallel"),
+            f"the lane '{lane}' cannot be split so: {fault}",
+            f"So says `config` of the model '{model}' at {draft.place('models', model, 'config')}.",
+            "change `parallel` of the lane",
+        )
+
+
+def _draft_tensor(lane: specs.Lane, model: specs.Model) -> int | None:
+    """Over how many GPUs the drafter is split; None where the lane uses none."""
+    args = {key.replace("_", "-"): value for key, value in {**model.args, **lane.args}.items() if value is not None}
+    if not any(key in args for key in SPECULATION):
+        return None
+    config = args.get("speculative-config")
+    own = config.get("draft_tensor_parallel_size") if isinstance(config, Mapping) else None
+    return own if isinstance(own, int) and own > 0 else lane.parallel.tensor
 
 
 def contexts_fit(draft: specs.Draft) -> Iterator[specs.Diagnostic]:
@@ -62,7 +96,7 @@ def _asked(health: specs.Health) -> Iterator[tuple[tuple[str | int, ...], str, i
 def _context(draft: specs.Draft, lane: specs.Lane) -> tuple[str, int] | None:
     """The argument that limits the context, and its tokens; None where it is left to the engine."""
     model = draft.models.get(lane.model or "")
-    args = {**(model.args if model else {}), **lane.args}
+    args = {key.replace("_", "-"): value for key, value in {**(model.args if model else {}), **lane.args}.items()}
     known = ((key, tokens(args.get(key))) for key in CONTEXTS)
     return next(((key, value) for key, value in known if value is not None), None)
 

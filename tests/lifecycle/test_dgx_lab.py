@@ -10,6 +10,7 @@ import pytest
 import specs
 from examples import simulated
 from reconciler.cli.main import run
+from reconciler.core.models import BadLink
 from reconciler.core.plan import Op, Plan
 from reconciler.engines import RULES
 from reconciler.fleet import Fleet
@@ -137,6 +138,29 @@ def test_an_image_for_amd64_alone_is_refused_before_anything_stops(lab: Lab) -> 
     assert "is made for linux/amd64; dgx1 is linux/arm64" in lab("evening", "plan")[1]
     assert 3 == lab("evening", "apply", "--yes")[0]
     assert {PRODUCTION, PAIR} == lab.running()
+
+
+def test_a_model_whose_links_leave_the_mounts_is_refused_before_anything_stops(lab: Lab) -> None:
+    assert 0 == lab("fleet", "apply", "--yes")[0]
+    shelf = lab.nodes.node("dgx3").models.models
+    path = next(path for path in shelf if path.endswith("MiMo-V2.6-Pro-MOPD/snapshots/adea8e2c5373" + "0" * 28))
+    link = BadLink("model.safetensors", "/mnt/nas/ai/huggingface/hub/blobs/61/61be", is_outside=True)
+    shelf[path] = replace(shelf[path], bad_links=(link,))
+    code, said = lab("evening", "plan")
+    assert 3 == code
+    assert "model mimo-v26-pro-mopd on dgx3 breaks in the container" in said
+    assert "leads to /mnt/nas/ai/huggingface/hub/blobs/61/61be, where nothing is mounted" in said
+    assert "make the links relative and within one mounted folder" in said
+    assert 3 == lab("evening", "apply", "--yes")[0]
+    assert {PRODUCTION, PAIR} == lab.running()
+
+
+def test_heads_are_read_from_the_node_where_the_spec_does_not_say(lab: Lab) -> None:
+    shelf = lab.nodes.node("dgx6").models.models
+    path = next(path for path in shelf if path.endswith("glm-5.3-flash-nvfp4"))
+    shelf[path] = replace(shelf[path], config='{"num_attention_heads": 63}')
+    said = lab("fleet", "plan")[1]
+    assert "by its config.json on dgx6: 63 attention heads cannot be divided by tensor 2: tensor can be 1" in said
 
 
 COMMANDS = [shlex.split(line) for line in README.splitlines() if line.startswith("python -m examples.simulated")]

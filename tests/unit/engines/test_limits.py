@@ -40,6 +40,28 @@ def test_heads_that_divide_are_accepted(tmp_path: Path) -> None:
     assert [] == said(tmp_path, f"{LANE}parallel: {{tensor: 4}}", CONFIG)
 
 
+DRAFT = ", draft: drafter}\n  drafter: {path: /d, config: {num_attention_heads: 32, num_key_value_heads: 8}"
+SPECULATES = "args: {speculative-config: {method: dflash}}"
+
+
+@pytest.mark.parametrize(
+    ("is_refused", "lane"),
+    [
+        (True, SPECULATES),
+        (True, "args: {speculative_draft_model_path: /d}"),
+        (False, "args: {}"),
+        (False, SPECULATES.replace("dflash}", "dflash, draft_tensor_parallel_size: 1}")),
+    ],
+)
+def test_a_drafter_is_divided_like_its_model_where_the_lane_uses_it(
+    tmp_path: Path, is_refused: bool, lane: str
+) -> None:
+    found = said(tmp_path, f"{LANE}parallel: {{tensor: 3}}, {lane}", DRAFT)
+    summary = "32 attention heads and 8 KV heads cannot be divided by tensor 3: tensor can be 1, 2, 4, 8"
+    assert is_refused == any(line.endswith(summary) for line in found)
+    assert is_refused == any(line.startswith("So says `config` of the model 'drafter' at ") for line in found)
+
+
 def test_layers_are_spread_over_any_number_of_llama_cpp_workers(tmp_path: Path) -> None:
     found = said(tmp_path, "engine: llamacpp, model: tiny, nodes: 3, parallel: {tensor: 3}", CONFIG)
     assert [] == [line for line in found if "heads" in line]
