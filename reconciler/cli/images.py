@@ -118,7 +118,7 @@ def sync(
     deadline: Deadline = DEFAULT_DEADLINE_S,
 ) -> None:
     """Plan the staging alone, ask, carry it out."""
-    from reconciler.core.plan import PlanOptions
+    from reconciler.core.options import PlanOptions
     from reconciler.core.sync import make_sync_plan, nodes_to_sync
     from reconciler.version import TOOL
 

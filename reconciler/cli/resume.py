@@ -123,7 +123,7 @@ def _must_be_said_again(found: "Unfinished") -> int:
 
 def _planned(fleet: "Fleet", found: "Unfinished", observed: "Observed", commit: str | None) -> "tuple[Fleet, Plan]":
     """What is left to do for the gangs of the run, in whole groups: what its command would do for them."""
-    from reconciler.core.plan import PlanOptions
+    from reconciler.core.options import PlanOptions
     from reconciler.core.sync import make_sync_plan
     from reconciler.core.targets import narrowed
     from reconciler.resume import Touched

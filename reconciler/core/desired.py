@@ -79,6 +79,29 @@ class Ready:
 
 
 @dataclass(frozen=True)
+class Wire:
+    """What the spec says of a rank's way to the other ranks: an interface with its address, RDMA devices, a GID index.
+
+    `hcas` as NCCL_IB_HCA names them, for example "mlx5_0" or "mlx5_0:1".
+    """
+
+    interface: str
+    address: str
+    hcas: tuple[str, ...] = ()
+    gid_index: int | None = None
+
+
+@dataclass(frozen=True)
+class Silence:
+    """Findings that a person lets pass: of checks and addresses of these patterns, through the day `until` (ISO)."""
+
+    check: str
+    address: str
+    reason: str
+    until: str
+
+
+@dataclass(frozen=True)
 class Endpoint:
     """A page of a rank that answers 200 when the rank is up. `address` as seen from its own node."""
 
@@ -107,6 +130,7 @@ class RankSpec:
     paths: tuple[str, ...] = ()
     endpoints: tuple[Endpoint, ...] = ()
     models: tuple[ModelWant, ...] = ()
+    wire: Wire | None = None
 
     @cached_property
     def fingerprint(self) -> str:
@@ -196,6 +220,7 @@ class NodeDeclaration:
     platform: str
     gpus: int = 0
     memory_bytes: int | None = None
+    wires: tuple[Wire, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -224,6 +249,7 @@ class Desired:
     taken_down: tuple[str, ...] = ()
     transfer: TransferSettings = TransferSettings()
     retain: int = 0
+    silences: tuple[Silence, ...] = ()
 
     def without(self, lanes: frozenset[str]) -> "Desired":
         """The same fleet with these lanes placed nowhere."""

@@ -125,6 +125,10 @@ class Container:
         """Whether it holds memory, GPUs and ports, or will again by itself."""
         return self.state in RUNNING_STATES
 
+    def is_of(self, fleet: str) -> bool:
+        """Whether this fleet made it: as a rank, or to try one out."""
+        return fleet in {self.owner and self.owner.fleet, self.preflight and self.preflight.fleet}
+
 
 @dataclass(frozen=True)
 class Placed:

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Literal
 
 from reconciler.core.canonical import fingerprint, jsonable
+from reconciler.core.checks import Finding, Silenced
 from reconciler.core.desired import Gang
 from reconciler.core.diff import FieldChange
 from reconciler.core.observed import Unknown
@@ -193,6 +194,8 @@ class Plan:
     transfers: tuple[Transfer, ...] = ()
     withheld: tuple[Withheld, ...] = ()
     aside: tuple[str, ...] = ()
+    silenced: tuple[Silenced, ...] = ()
+    notices: tuple[Finding, ...] = ()
     id: str = ""
 
     @property
@@ -223,13 +226,9 @@ class Plan:
         return next((gang for gangs in ways_back for gang in gangs if gang.address == step.gang), None)
 
 
-@dataclass(frozen=True)
-class PlanOptions:
-    """What the caller says beside the spec. `allow_empty`: a fleet without any lane is really meant."""
-
-    tool: str = "fleet"
-    commit: str | None = None
-    allow_empty: bool = False
+def refusal_of(found: Finding) -> Refusal:
+    """A finding that keeps a gang from being done, as the plan tells it."""
+    return Refusal(found.check, found.address, found.node, found.evidence, found.mend)
 
 
 def is_return(step: Step) -> bool:
@@ -246,11 +245,12 @@ def sealed(plan: Plan) -> Plan:
     """The plan with its id: a digest of what it saw and would do, so equal plans have equal ids.
 
     The gangs are left out: the fingerprint of the spec stands for them. So are the figures of transfers (free disk
-    wanders, and the steps say what would be done) and what is withheld: that is recorded, and what is recorded changes
-    no plan.
+    wanders, and the steps say what would be done), remarks of checks (they tell such figures, too), and what is
+    withheld: that is recorded, and what is recorded changes no plan.
     """
     ways_back = tuple(replace(item, returns=()) for item in plan.rollbacks)
-    bare = replace(plan, id="", gangs=(), platforms=(), transfers=(), withheld=(), rollbacks=ways_back)
+    silent = replace(plan, transfers=(), withheld=(), silenced=(), notices=())
+    bare = replace(silent, id="", gangs=(), platforms=(), rollbacks=ways_back)
     return replace(plan, id=fingerprint(bare)[:12])
 
 
@@ -270,6 +270,8 @@ def only_gangs(plan: Plan, wanted: Callable[[str], bool]) -> Plan:
             gangs=tuple(item for item in plan.gangs if wanted(item.address)),
             transfers=tuple(item for item in plan.transfers if wanted(item.gang)),
             withheld=tuple(item for item in plan.withheld if wanted(item.gang)),
+            silenced=tuple(item for item in plan.silenced if wanted(item.finding.address)),
+            notices=tuple(item for item in plan.notices if not item.address or wanted(item.address)),
             aside=tuple(sorted({*plan.aside, *(gang for gang in gangs if gang and not wanted(gang))})),
         )
     )

@@ -8,13 +8,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from reconciler.core import remarks
-from reconciler.core.admission import CHECKS, PROOF_CHECKS, Case, Check, refusals
 from reconciler.core.changes import changes, may_be_removed, outages, room_reason
+from reconciler.core.checks import Case, Finding, Judge, Judgement, Occasion, Silenced
 from reconciler.core.classify import GangView, Situation, by_gang, classify, ours, view_of
 from reconciler.core.desired import Desired, Gang
 from reconciler.core.explain import boot_reason
 from reconciler.core.observed import Observed, Placed
-from reconciler.core.plan import Deferred, Phase, Plan, PlanOptions, Refusal, Rollback, Step, sealed
+from reconciler.core.options import PlanOptions
+from reconciler.core.plan import Deferred, Phase, Plan, Refusal, Rollback, Step, refusal_of, sealed
 from reconciler.core.preflight import clearing, clearing_changes
 from reconciler.core.previous import nodes_of
 from reconciler.core.rollback import rollback_of
@@ -40,7 +41,7 @@ def make_plan(desired: Desired, observed: Observed, options: PlanOptions | None 
     Pure and deterministic: the same values give the same bytes, whatever order they were built in.
     """
     options = options or PlanOptions()
-    survey = _survey(desired, observed)
+    survey = _survey(desired, observed, Judge.of(desired, options.today, options.checks))
     ties = tie(survey.candidates, survey.units)
     staging = Staging.of(_views(_moving(ties)), desired.transfer, observed)
     steps = _lay_out(ties, staging, _places(desired, observed, ties))
@@ -60,6 +61,8 @@ def make_plan(desired: Desired, observed: Observed, options: PlanOptions | None 
             foreign=remarks.foreign(desired, observed, _displaced(ties)),
             unchanged=survey.unchanged,
             transfers=staging.transfers,
+            silenced=survey.silenced,
+            notices=survey.notices,
         )
     )
 
@@ -71,42 +74,51 @@ class Survey:
     candidates: tuple[Candidate, ...]
     units: tuple[Unit, ...]
     refusals: tuple[Refusal, ...]
+    silenced: tuple[Silenced, ...]
+    notices: tuple[Finding, ...]
     unchanged: tuple[str, ...]
 
 
-def _survey(desired: Desired, observed: Observed) -> Survey:
+def _survey(desired: Desired, observed: Observed, judge: Judge) -> Survey:
     groups = by_gang(ours(desired, observed))
     gangs = sorted(desired.gangs, key=lambda gang: gang.address)
     found = [_found(view_of(gang, groups.get(gang.address, ()), observed, desired.retain)) for gang in gangs]
     staging = Staging.of(_views(found), desired.transfer, observed)
     candidates: list[Candidate] = []
-    refused: list[Refusal] = []
+    judged: list[Judgement] = []
     unchanged: list[str] = []
     units: list[Unit] = []
     for item in found:
-        refused_here = refusals(Case(desired, observed, item.view, staging), _checks(item))
-        refused += refused_here
+        judgement = judge.of_gang(Case(desired, observed, item.view, staging), _occasion(item))
+        judged.append(judgement)
         units += _past(item)
         if item.rule.situation in {Situation.IN_SYNC, Situation.LITTERED}:
             unchanged.append(item.address)
         else:
-            candidates.append(replace(item, is_refused=bool(refused_here)))
+            candidates.append(replace(item, is_refused=bool(judgement.fails)))
     wanted = {gang.address for gang in gangs}
     units += [
         _unwanted(desired, observed, address, placed) for address, placed in groups.items() if address not in wanted
     ]
     units.sort(key=lambda unit: unit.address)
-    return Survey(tuple(candidates), tuple(units), tuple(refused), tuple(unchanged))
+    return Survey(
+        candidates=tuple(candidates),
+        units=tuple(units),
+        refusals=tuple(refusal_of(found) for one in judged for found in one.fails),
+        silenced=tuple(found for one in judged for found in one.silenced),
+        notices=tuple(found for one in judged for found in one.notices) + tuple(judge.silences.faults()),
+        unchanged=tuple(unchanged),
+    )
 
 
 def _found(view: GangView) -> Candidate:
     return Candidate(view, classify(view), is_refused=False)
 
 
-def _checks(item: Candidate) -> tuple[Check, ...]:
+def _occasion(item: Candidate) -> Occasion | None:
     if item.boots:
-        return CHECKS
-    return PROOF_CHECKS if item.rule.situation is Situation.UNPROVED else ()
+        return Occasion.BOOT
+    return Occasion.PROOF if item.rule.situation is Situation.UNPROVED else None
 
 
 def _views(items: Iterable[Candidate]) -> list[GangView]:

@@ -1,8 +1,9 @@
 """What a plan says beside its steps: what was seen, what could not be, and what is not ours."""
 
 from reconciler.core.desired import Desired
-from reconciler.core.observed import Container, NodeFacts, Observed, Unknown, facts_digest
-from reconciler.core.plan import SCHEMA, Foreign, Plan, PlanOptions
+from reconciler.core.observed import NodeFacts, Observed, Unknown, facts_digest
+from reconciler.core.options import PlanOptions
+from reconciler.core.plan import SCHEMA, Foreign, Plan
 
 
 def nothing_to_do(desired: Desired, observed: Observed, options: PlanOptions) -> Plan:
@@ -46,15 +47,10 @@ def foreign(desired: Desired, observed: Observed, going: frozenset[str] = frozen
     for node in sorted(observed.nodes):
         facts = observed.facts(node)
         for item in () if facts is None else facts.containers:
-            if item.is_running and item.id not in going and not is_of(item, desired.fleet):
+            if item.is_running and item.id not in going and not item.is_of(desired.fleet):
                 ports = _ports_of(facts, item.id) or item.published_ports
                 found.append(Foreign(node, item.name, ports, item.gpus))
     return tuple(sorted(found, key=lambda item: (item.node, item.name)))
-
-
-def is_of(container: Container, fleet: str) -> bool:
-    """Whether this fleet made the container: as a rank, or to try one out."""
-    return fleet in {container.owner and container.owner.fleet, container.preflight and container.preflight.fleet}
 
 
 def _ports_of(facts: NodeFacts | None, container_id: str) -> tuple[int, ...]:

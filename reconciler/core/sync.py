@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from reconciler.core import remarks
-from reconciler.core.admission import IMAGE_CHECKS, Case, refusals
+from reconciler.core.checks import Case, Judge, Occasion
 from reconciler.core.classify import GangView, RankView
 from reconciler.core.desired import Desired, Gang
 from reconciler.core.observed import Observed, Unknown
-from reconciler.core.plan import Change, Deferred, Kind, Plan, PlanOptions, Refusal, Step, sealed
+from reconciler.core.options import PlanOptions
+from reconciler.core.plan import Change, Deferred, Kind, Plan, Refusal, Step, refusal_of, sealed
 from reconciler.core.staging import Staging
 from reconciler.core.steps import pull_step
 
@@ -27,12 +28,15 @@ def make_sync_plan(
     """
     gangs = sorted(_wanted(desired, clusters), key=_address)
     views = [_view(gang, observed) for gang in gangs]
+    options = options or PlanOptions()
     staging = Staging.of(views, desired.transfer, observed)
-    refused = [item for view in views for item in refusals(Case(desired, observed, view, staging), IMAGE_CHECKS)]
+    judge = Judge.of(desired, options.today, options.checks)
+    judged = [judge.of_gang(Case(desired, observed, view, staging), Occasion.SYNC) for view in views]
+    refused = [refusal_of(found) for one in judged for found in one.fails]
     part = _Part.of(views, refused, staging)
     return sealed(
         replace(
-            remarks.nothing_to_do(desired, observed, options or PlanOptions()),
+            remarks.nothing_to_do(desired, observed, options),
             refusals=tuple(refused),
             deferred=tuple(_deferred(view) for view in views if view.unknown),
             changes=tuple(_changes(part)),
@@ -40,6 +44,8 @@ def make_sync_plan(
             gangs=tuple(view.gang for view in part.views),
             unchanged=tuple(view.gang.address for view in views if not view.unknown and not staging.lacks(view.gang)),
             transfers=part.staging.transfers,
+            silenced=tuple(found for one in judged for found in one.silenced),
+            notices=tuple(found for one in judged for found in one.notices),
         )
     )
 

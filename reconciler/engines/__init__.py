@@ -7,7 +7,16 @@ from dataclasses import replace
 
 import specs
 from reconciler.core.canonical import canonical_json
-from reconciler.core.desired import Desired, Gang, HealthGate, NodeDeclaration, Preflight, RankSpec, TransferSettings
+from reconciler.core.desired import (
+    Desired,
+    Gang,
+    HealthGate,
+    NodeDeclaration,
+    Preflight,
+    RankSpec,
+    TransferSettings,
+    Wire,
+)
 from reconciler.core.lock import NO_LOCK, Lock
 from reconciler.core.probes import Kind, Limits, Performance, Probe, Request
 from reconciler.engines import custom, llamacpp, models, sglang, vllm
@@ -28,7 +37,8 @@ def desired_fleet(spec: specs.Spec, lock: Lock = NO_LOCK) -> Desired:
     The spec was loaded with `RULES`. Raises KeyError for an engine that does not exist.
     """
     nodes = tuple(
-        NodeDeclaration(name, node.platform, node.gpus, node.memory) for name, node in sorted(spec.nodes.items())
+        NodeDeclaration(name, node.platform, node.gpus, node.memory, wires=_wires(node))
+        for name, node in sorted(spec.nodes.items())
     )
     gangs = tuple(sorted((_gang(spec, lock, item) for item in spec.placements), key=lambda gang: gang.address))
     transfer = TransferSettings(spec.images.uplink, spec.images.unpack, spec.images.relay)
@@ -120,6 +130,20 @@ def _others(spec: specs.Spec, cluster: specs.Cluster, seats: tuple[Seat, ...]) -
     return (_seat(spec, cluster, -1, name) for name in cluster.nodes if name not in taken)
 
 
+def _wires(node: specs.Node) -> tuple[Wire, ...]:
+    """What the spec declares of the node, whether a cluster uses it or not."""
+    return tuple(Wire(item.name, str(item.address)) for _, item in sorted(node.interfaces.items()))
+
+
+def _wire(job: Job, seat: Seat) -> Wire | None:
+    """A rank alone needs no RDMA."""
+    wire = seat.interface
+    if wire is None:
+        return None
+    hcas = tuple(wire.hca.split(",")) if wire.hca and len(job.seats) > 1 else ()
+    return Wire(wire.name, str(wire.address), hcas, job.cluster.nccl.gid_index if hcas else None)
+
+
 def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
@@ -144,6 +168,7 @@ def _rank(job: Job, engine: Engine, seat: Seat) -> RankSpec:
         stop_grace_s=job.lane.stop_grace if part.stop_grace_s is None else part.stop_grace_s,
         endpoints=engine.endpoints(job, seat),
         models=models.models_wanted(job, seat),
+        wire=_wire(job, seat),
     )
 
 

@@ -3,18 +3,18 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from reconciler.core.host import Clock, GpuSupport, Host, Interface, Process
+from reconciler.core.host import Clock, GpuSupport, Host, Interface, Process, RdmaPort
 from reconciler.testing.containers import SimContainer
 
 SYSTEM = Process(1, "systemd", 12 * 2**20)
 
 
-def sim_host(interfaces: tuple[Interface, ...] | None, gpus: int) -> Host:
-    """A node in good order. `interfaces` None: it does not tell of them, nor of RDMA devices."""
+def sim_host(interfaces: tuple[Interface, ...] | None, rdma: tuple[RdmaPort, ...] | None, gpus: int) -> Host:
+    """A node in good order. None: it does not tell."""
     runtimes = ("nvidia", "runc") if gpus else ("runc",)
     return Host(
         interfaces=interfaces,
-        rdma=None if interfaces is None else (),
+        rdma=rdma,
         clock=Clock(0.0, 0.01),
         uptime_s=30 * 86400.0,
         boots_in_a_day=0,

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from reconciler.core.desired import ContainerSpec
-from reconciler.core.host import Interface
+from reconciler.core.host import Interface, RdmaPort
 from reconciler.core.observed import Container, Gpu, Listener, LocalImage, NodeFacts, Unknown, UnknownKind
 from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.testing.behaviours import GIB, Behaviour, Listens
@@ -26,7 +26,8 @@ HOST_SHARE = 32
 class SimNodeConfig:
     """A node. `images`: digests that are there from the beginning. `bytes_per_s`: how fast an image comes.
 
-    `free_delay_s`: how long after the end of a container its memory is free again. `interfaces` None: not told.
+    `free_delay_s`: how long after the end of a container its memory is free again. `interfaces` and
+    `rdma` None: not told.
     """
 
     name: str
@@ -41,6 +42,7 @@ class SimNodeConfig:
     free_delay_s: float = 3.0
     has_python: bool = True
     interfaces: tuple[Interface, ...] | None = None
+    rdma: tuple[RdmaPort, ...] | None = None
 
     @property
     def addresses(self) -> frozenset[str]:
@@ -57,7 +59,7 @@ def sim_nodes(count: int, platform: str = "linux/amd64", gpus: int = 1) -> tuple
 def _sim_node(number: int, address: str, platform: str, gpus: int) -> SimNodeConfig:
     store: Store = "classic" if number % 2 else "containerd"
     eth0 = Interface("eth0", True, (address,))
-    return SimNodeConfig(f"n{number}", address, platform, store, gpus, interfaces=(eth0,))
+    return SimNodeConfig(f"n{number}", address, platform, store, gpus, interfaces=(eth0,), rdma=())
 
 
 class SimNode:
@@ -75,7 +77,7 @@ class SimNode:
         self.denial: Unknown | None = None
         self.missing_paths: set[str] = set()
         self.session_epoch = 0
-        self.host = sim_host(config.interfaces, config.gpus)
+        self.host = sim_host(config.interfaces, config.rdma, config.gpus)
         usable = config.memory_bytes - config.memory_bytes // HOST_SHARE
         self.runtime = Runtime(config.name, world, seed, config.gpus, usable, config.free_delay_s)
         self.free_bytes = config.disk_bytes

@@ -5,7 +5,8 @@ from dataclasses import replace
 from reconciler.core.desired import Desired, HealthGate, Ready, SecretRef, TransferSettings
 from reconciler.core.gate import Health, Verdict
 from reconciler.core.observed import Listener, NodeFacts, Observed, SourceImage, SourceUnknown, Unknown, UnknownKind
-from reconciler.core.plan import Plan, PlanOptions
+from reconciler.core.options import PlanOptions
+from reconciler.core.plan import Plan
 from reconciler.core.status import FleetStatus, lane_status, unwanted, views
 from reconciler.core.sync import make_sync_plan
 from reconciler.core.withhold import Failed, Held, withhold

@@ -1,26 +1,22 @@
-"""What can be known of a model before a boot reads it. The checks that `admission` makes of it.
+"""What can be known of a model before a boot reads it.
 
 A model that the login may not look at, or that was not looked at, is not refused: nothing is known of it.
 """
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from reconciler.core.arithmetic import ModelConfig, parallel_faults
+from reconciler.core.checks.case import Case
+from reconciler.core.checks.finding import Finding
 from reconciler.core.classify import RankView
-from reconciler.core.model_sources import has_revision, lacking, sources, wrong_sums
+from reconciler.core.model_sources import Source, has_revision, lacking, sources, wrong_sums
 from reconciler.core.models import ModelFacts, ModelWant
-from reconciler.core.plan import Refusal
-
-if TYPE_CHECKING:
-    from reconciler.core.admission import Case
-    from reconciler.core.model_sources import Source
 
 SHOWN = 3
 
 
-def model_missing(case: "Case", rank: RankView) -> Iterator[Refusal]:
+def model_missing(case: Case, rank: RankView) -> Iterator[Finding]:
     """The folder or file of the model is there, and the container sees it."""
     for want, found in _served(rank):
         if found.there == "absent" and not case.is_fetched(rank, want):
@@ -28,14 +24,14 @@ def model_missing(case: "Case", rank: RankView) -> Iterator[Refusal]:
             yield case.refuse("model-missing", rank, summary, _way(case, rank, want))
 
 
-def model_partial(case: "Case", rank: RankView) -> Iterator[Refusal]:
+def model_partial(case: Case, rank: RankView) -> Iterator[Finding]:
     """All weight files are there that its index names."""
     for want, found in _served(rank):
         if found.missing and not case.is_fetched(rank, want):
             yield case.refuse("model-partial", rank, _not_whole(want, found, rank), _way(case, rank, want))
 
 
-def model_links(case: "Case", rank: RankView) -> Iterator[Refusal]:
+def model_links(case: Case, rank: RankView) -> Iterator[Finding]:
     """Every link leads somewhere inside the container."""
     for want, found in _looked_at(rank):
         if found.bad_links:
@@ -47,7 +43,7 @@ def model_links(case: "Case", rank: RankView) -> Iterator[Refusal]:
             )
 
 
-def model_revision(case: "Case", rank: RankView) -> Iterator[Refusal]:
+def model_revision(case: Case, rank: RankView) -> Iterator[Finding]:
     """The snapshot is the pinned one, where it says which one it is."""
     for want, found in _looked_at(rank):
         if found.is_there and not has_revision(want, found):
@@ -60,7 +56,7 @@ def model_revision(case: "Case", rank: RankView) -> Iterator[Refusal]:
             )
 
 
-def model_verify(case: "Case", rank: RankView) -> Iterator[Refusal]:
+def model_verify(case: Case, rank: RankView) -> Iterator[Finding]:
     """The checksums of `verify` are right, as far as they were told: of small files in each plan."""
     for want, found in _looked_at(rank):
         wrong = list(wrong_sums(want, found)) if found.is_there and not found.missing else []
@@ -74,7 +70,7 @@ def model_verify(case: "Case", rank: RankView) -> Iterator[Refusal]:
             )
 
 
-def model_draft(case: "Case", rank: RankView) -> Iterator[Refusal]:
+def model_draft(case: Case, rank: RankView) -> Iterator[Finding]:
     """The model that drafts is mounted, there, and whole."""
     for want in (item for item in rank.rank.models if item.is_draft):
         if not want.is_mounted:
@@ -90,16 +86,13 @@ def model_draft(case: "Case", rank: RankView) -> Iterator[Refusal]:
         yield case.refuse("model-draft", rank, summary, _way(case, rank, want))
 
 
-def model_heads(case: "Case", rank: RankView) -> Iterator[Refusal]:
+def model_heads(case: Case, rank: RankView) -> Iterator[Finding]:
     """Its heads, layers and experts can be divided as the lane says, by the `config.json` that was read there."""
     for want, found in _served(rank):
         config = _config(found)
         for fault in parallel_faults(ModelConfig.of(config), want.degrees) if config else ():
             summary = f"model {want.name} cannot be split so, by its config.json on {rank.rank.node}: {fault}"
             yield case.refuse("model-heads", rank, summary, "correct `parallel` of the lane")
-
-
-MODEL_CHECKS = (model_missing, model_partial, model_links, model_revision, model_verify, model_draft, model_heads)
 
 
 def _looked_at(rank: RankView) -> Iterator[tuple[ModelWant, ModelFacts]]:
@@ -133,7 +126,7 @@ def _more(count: int, shown: int = SHOWN, noun: str = "") -> str:
     return f" and {more} more{f' {noun}' if noun else ''}{'s' * (bool(noun) and more > 1)}" if more > 0 else ""
 
 
-def _way(case: "Case", rank: RankView, want: ModelWant) -> str:
+def _way(case: Case, rank: RankView, want: ModelWant) -> str:
     """What a person can do about a model that a node lacks."""
     holders = [item.node for item in _holders(case, rank, want)]
     if holders:
@@ -142,7 +135,7 @@ def _way(case: "Case", rank: RankView, want: ModelWant) -> str:
     return "bring it there (is its storage mounted?), or correct `path` of the model in the spec"
 
 
-def _holders(case: "Case", rank: RankView, want: ModelWant) -> Iterable["Source"]:
+def _holders(case: Case, rank: RankView, want: ModelWant) -> Iterable[Source]:
     found = sources(case.view.gang, case.observed, want.name)
     return [item for item in found if item.node != rank.rank.node]
 

@@ -1,0 +1,100 @@
+"""What a check is. A check is a small pure function over facts; adding one is a function and a `Check` in a list."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from reconciler.core.checks.case import Case, Site
+from reconciler.core.checks.finding import Finding, Result
+from reconciler.core.classify import RankView
+
+
+class Occasion(StrEnum):
+    """When a check of a gang is asked."""
+
+    BOOT = "boot"  # the gang boots: what fails is refused
+    SYNC = "sync"  # its image is brought, and nothing else
+    PROOF = "proof"  # it runs as wanted, and has only to be proved
+    STANDING = "standing"  # `fleet doctor` asks, and it runs as wanted
+
+
+BOOT_ONLY = frozenset({Occasion.BOOT})
+FOR_IMAGES = frozenset({Occasion.BOOT, Occasion.SYNC})
+ALWAYS = frozenset({Occasion.BOOT, Occasion.STANDING})
+
+RankLook = Callable[[Case, RankView], Iterable[Finding]]
+SiteLook = Callable[[Site], Iterable[Finding]]
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check of each rank of a gang. `title` is the question it answers, `mend` what to do in general.
+
+    `guards`: why it may not be silenced, empty for one that may. A look that yields nothing has nothing to object to.
+    """
+
+    id: str
+    title: str
+    mend: str
+    look: RankLook
+    occasions: frozenset[Occasion] = BOOT_ONLY
+    guards: str = ""
+
+
+@dataclass(frozen=True)
+class NodeCheck:
+    """A check of each node. `holds_up_boots`: what fails is a reason to boot no gang there."""
+
+    id: str
+    title: str
+    mend: str
+    look: SiteLook
+    holds_up_boots: bool = False
+    guards: str = ""
+
+
+AnyCheck = Check | NodeCheck
+
+
+BROKEN = "the check itself is broken"
+
+
+def of_gang(check: Check, case: Case) -> Iterator[Finding]:
+    """What a check says of every rank."""
+    for rank in case.view.ranks:
+        at = Finding(check.id, case.view.gang.address, Result.OK, node=rank.rank.node)
+        yield from (_as(at, item) for item in list(check.look(case, rank)) or [at])
+
+
+def of_node(check: NodeCheck, site: Site) -> Iterator[Finding]:
+    """What a check says of a node."""
+    at = Finding(check.id, site.node, Result.OK, node=site.node)
+    yield from (_as(at, item) for item in list(check.look(site)) or [at])
+
+
+def guarded(check: AnyCheck) -> AnyCheck:
+    """The same check for one that comes from elsewhere: when it breaks, that is what it finds, and no other suffers."""
+    if isinstance(check, Check):
+        look = check.look
+        return replace(check, look=lambda case, rank: _tried(check.id, lambda: look(case, rank)))
+    seen = check.look
+    return replace(check, look=lambda site: _tried(check.id, lambda: seen(site)))
+
+
+def _as(at: Finding, found: Finding) -> Finding:
+    """A finding is of the check that was asked, about what it was asked about, whatever else a check may say."""
+    return replace(found, check=at.check, address=at.address, node=at.node)
+
+
+def _tried(check: str, look: Callable[[], Iterable[Finding]]) -> list[Finding]:
+    try:
+        found = list(look())
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is of a package of the user's
+        return [broken(check, f"{type(error).__name__}: {error}")]
+    wrong = next((item for item in found if not isinstance(item, Finding)), None)
+    return found if wrong is None else [broken(check, f"it yielded {type(wrong).__name__}, not a Finding")]
+
+
+def broken(check: str, why: str) -> Finding:
+    """A check that does not work. What it was to find is not known, so it keeps nothing from being done."""
+    return Finding(check, "", Result.UNKNOWN, f"{BROKEN}: {why[:200]}", "mend or uninstall the package it comes from")
