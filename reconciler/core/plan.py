@@ -39,7 +39,7 @@ class Op(StrEnum):
     CREATE = "create"  # create the rank's container without starting it
     STOP = "stop"  # stop a container, keep it
     UNPROVE = "unprove"  # mark a container as not proved: it is about to boot again
-    ROOM = "room"  # wait until the memory a rank declares is really free
+    ROOM = "room"  # wait until the memory a rank needs is really free, of the machine and of its GPUs
     START = "start"  # start a rank
     READY = "ready"  # wait until a rank accepts connections, so that the next wave can boot
     VERIFY = "verify"  # wait until the whole gang is proved healthy

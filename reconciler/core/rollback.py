@@ -15,6 +15,7 @@ from reconciler.core.identity import is_proved, unproved_name
 from reconciler.core.observed import Placed
 from reconciler.core.plan import Op, Phase, Rollback, Step
 from reconciler.core.previous import Generation, generations
+from reconciler.core.room import needs_room
 from reconciler.core.steps import STOPPED_STATES
 from reconciler.core.units import Candidate, Unit
 
@@ -129,7 +130,7 @@ def _return_foreign(candidate: Candidate, after: tuple[str, ...]) -> Iterator[St
 
 def _wave(generation: Generation, index: int, gate: tuple[str, ...], *, is_last: bool) -> Iterator[Step]:
     rank = generation.gang.ranks[index] if generation.gang else None
-    if rank is not None and rank.memory_bytes is not None:
+    if rank is not None and needs_room(rank):
         room = replace(_step(generation, Op.ROOM, index), requires=gate)
         yield room
         gate = (room.id,)

@@ -8,6 +8,7 @@ from reconciler.core.identity import container_name, is_proved, unproved_name
 from reconciler.core.observed import RUNNING_STATES, Placed
 from reconciler.core.plan import Op, Phase, Step
 from reconciler.core.preflight import preflight_step
+from reconciler.core.room import needs_room
 from reconciler.core.staging import Staging
 from reconciler.core.transfer import Transfer
 from reconciler.core.units import Candidate, Unit
@@ -160,11 +161,11 @@ class Builder:
         )
 
     def room(self, before: tuple[Step, ...]) -> tuple[Step, ...]:
-        """Wait for the declared memory on each node, where a lane declares it."""
+        """Wait for memory on each node: what a lane declares of the machine's, and that of the GPUs it asks for."""
         return tuple(
             replace(self._of_rank(Phase.CUT, Op.ROOM, rank), requires=_ids(before))
             for rank in self.candidate.view.ranks
-            if rank.rank.memory_bytes is not None
+            if needs_room(rank.rank)
         )
 
     def boot(self, before: tuple[Step, ...]) -> tuple[Step, ...]:

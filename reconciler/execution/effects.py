@@ -11,7 +11,6 @@ from functools import cached_property, partial
 
 from reconciler.core.desired import Gang
 from reconciler.core.explain import describe_end
-from reconciler.core.figures import size
 from reconciler.core.gate import Health, Verdict
 from reconciler.core.identity import labels, made_by, proved_name, unproved_name
 from reconciler.core.log_text import readable
@@ -19,6 +18,7 @@ from reconciler.core.machine import Status
 from reconciler.core.neighbours import intruders, told
 from reconciler.core.observed import Container
 from reconciler.core.plan import Op, Phase, Plan, Step, is_return
+from reconciler.core.room import holders, shortage
 from reconciler.core.transfer import Relay
 from reconciler.execution.attempts import CONNECT_S, Attempts, Handler
 from reconciler.execution.attempts import told as told_error
@@ -190,16 +190,19 @@ class Effects:
         return APPLIED
 
     async def _room(self, step: Step, node: FencedNode, on_progress: OnProgress) -> Outcome:
-        """Wait until the memory the rank declares is really free."""
-        need = self._gang(step).ranks[step.rank or 0].memory_bytes or 0
+        """Wait until the memory the rank needs is really free, the machine's and the GPU's."""
+        rank = self._gang(step).ranks[step.rank or 0]
         deadline_s = asyncio.get_running_loop().time() + ROOM_S
         while True:
-            free = (await node.observer.observe()).memory_available_bytes
-            if free is None or free >= need:
+            facts = await node.observer.observe()
+            lacking = shortage(rank, facts)
+            if not lacking:
                 return NOOP
+            held = holders(facts)
             if asyncio.get_running_loop().time() >= deadline_s:
-                return failed(f"{node.name} has {free / 2**30:.1f} GiB of memory free, {need / 2**30:.1f} GiB needed")
-            on_progress(Progress(0, None, f"{size(free)} of {size(need)} free"))
+                told = f"the memory of {node.name} is not free after {ROOM_S:g} s: {lacking}"
+                return failed(f"{told}; held by {held}" if held else told)
+            on_progress(Progress(0, None, f"{lacking}; held by {held}" if held else lacking))
             await asyncio.sleep(POLL_S)
 
     async def _verify(self, step: Step, on_progress: OnProgress) -> Outcome:
