@@ -23,12 +23,13 @@ from reconciler.core.transfer import Relay
 from reconciler.execution.attempts import CONNECT_S, Attempts, Handler
 from reconciler.execution.attempts import told as told_error
 from reconciler.execution.fencing import FencedNode
-from reconciler.execution.gate import GangWatch, wait_until_proved
+from reconciler.execution.gate import GangWatch
 from reconciler.execution.leasing import LeaseKeeper
 from reconciler.execution.moved import Moved
 from reconciler.execution.outcomes import APPLIED, NOOP, Outcome, failed, stale
 from reconciler.execution.postmortem import explained, shown
 from reconciler.execution.preflight import Preflights, removed
+from reconciler.execution.proving import wait_until_proved
 from reconciler.execution.secrets import Secrets
 from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.nodes.protocols import Fleet, Progress

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from reconciler.core.desired import ContainerSpec, ImagePin
 from reconciler.core.observed import Container, LocalImage
 from reconciler.core.transfer import Relay
-from reconciler.nodes.protocols import Containers, EngineAccess, Images, Models, Node, Observer, OnProgress
+from reconciler.nodes.protocols import Containers, EngineAccess, Images, Models, Node, Observer, OnProgress, ProgramEnd
 
 Prove = Callable[[], Awaitable[None]]
 """Raises `NodeError` when the lease is not held."""
@@ -65,9 +65,14 @@ class FencedContainers:
         await self.prove()
         await self.containers.remove(ref)
 
-    async def logs(self, ref: str, tail: int) -> Sequence[str]:
+    async def logs(self, ref: str, tail: int, since: str = "") -> Sequence[str]:
         """See `Containers.logs`."""
-        return await self.containers.logs(ref, tail)
+        return await self.containers.logs(ref, tail, since)
+
+    async def run(self, ref: str, words: Sequence[str], timeout_s: float) -> ProgramEnd:
+        """See `Containers.run`."""
+        await self.prove()
+        return await self.containers.run(ref, words, timeout_s)
 
     def follow(self, ref: str, tail: int) -> AsyncIterator[str]:
         """See `Containers.follow`."""

@@ -14,9 +14,14 @@ from reconciler.nodes.docker_engine import DockerEngine
 from reconciler.nodes.docker_sdk import DockerSdk
 from reconciler.nodes.errors import ErrorKind, NodeError, short_ids
 from reconciler.nodes.log_lines import LogLines
+from reconciler.nodes.protocols import ProgramEnd
+from reconciler.nodes.times import since_param
 
 if TYPE_CHECKING:
     import docker
+
+LARGEST_OUTPUT = 64 * 1024
+"""Bytes kept of what a program prints."""
 
 CREATE_S = 120.0
 """Creating may unpack or copy; on a node whose disk is busy with an image that takes long."""
@@ -71,19 +76,25 @@ class SshContainers:
             if error.kind is not ErrorKind.NOT_FOUND:
                 raise
 
-    async def logs(self, ref: str, tail: int) -> Sequence[str]:
-        """The last `tail` lines, stdout and stderr mixed, without line ends."""
-        lines = [line async for line in self._log(ref, tail, follow=False)]
+    async def logs(self, ref: str, tail: int, since: str = "") -> Sequence[str]:
+        """The last `tail` lines, stdout and stderr mixed, without line ends; only those since a time of Docker's."""
+        lines = [line async for line in self._log(ref, tail, follow=False, since=since)]
         return lines[-tail:]
+
+    async def run(self, ref: str, words: Sequence[str], timeout_s: float) -> ProgramEnd:
+        """Run a program in a running container, and wait for its end; past its time it is left to itself."""
+        doing = f"running {words[0]} in {short_ids(ref)}"
+        return await self._sdk.call(doing, partial(_run, ref=ref, words=list(words)), timeout_s)
 
     def follow(self, ref: str, tail: int) -> AsyncIterator[str]:
         """The last `tail` lines and then each new one until the container stops."""
         return self._log(ref, tail, follow=True)
 
-    async def _log(self, ref: str, tail: int, follow: bool) -> AsyncIterator[str]:
+    async def _log(self, ref: str, tail: int, follow: bool, since: str = "") -> AsyncIterator[str]:
         found = await self._engine.get(f"/containers/{ref}/json")
         lines, hide = LogLines(framed=not found["Config"].get("Tty")), redactor(inspect.secret_values(found))
         params = {"stdout": "1", "stderr": "1", "tail": str(tail), "follow": str(int(follow))}
+        params |= {"since": since_param(since)} if since else {}
         doing, path = f"reading the logs of {short_ids(ref)}", f"/containers/{ref}/logs"
         async with self._engine.stream(doing, "GET", path, params) as chunks:
             async for chunk in chunks:
@@ -91,6 +102,14 @@ class SshContainers:
                     yield hide(line)
         for line in lines.rest():
             yield hide(line)
+
+
+def _run(api: "docker.APIClient", ref: str, words: list[str]) -> ProgramEnd:
+    made = api.exec_create(ref, words)["Id"]
+    output = bytearray()
+    for chunk in api.exec_start(made, stream=True):  # to its end: then it has an exit code
+        output += chunk[: LARGEST_OUTPUT - len(output)]
+    return ProgramEnd(int(api.exec_inspect(made)["ExitCode"]), bytes(output))
 
 
 def _create(api: "docker.APIClient", body: dict[str, Any], name: str) -> dict[str, Any]:

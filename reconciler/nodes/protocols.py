@@ -25,6 +25,14 @@ class HttpReply:
 
 
 @dataclass(frozen=True)
+class ProgramEnd:
+    """The exit code of a program, and the beginning of what it printed, stdout and stderr mixed."""
+
+    code: int
+    output: bytes
+
+
+@dataclass(frozen=True)
 class Progress:
     """Bytes moved so far of a known total (None while unknown) and what is being done now, for people.
 
@@ -81,8 +89,18 @@ class Containers(Protocol):
         """Remove a stopped container; a running one is refused; no effect when there is none."""
         ...
 
-    async def logs(self, ref: str, tail: int) -> Sequence[str]:
-        """The last `tail` lines, stdout and stderr mixed, without line ends."""
+    async def logs(self, ref: str, tail: int, since: str = "") -> Sequence[str]:
+        """The last `tail` lines, stdout and stderr mixed, without line ends.
+
+        `since`: only what was said since this time, as Docker tells of times ("started_at" of a container); what was
+        said in the second before may be among it.
+        """
+        ...
+
+    async def run(self, ref: str, words: Sequence[str], timeout_s: float) -> ProgramEnd:
+        """Run a program in a running container, and wait for its end within `timeout_s`; one that cannot be found ends
+        with 126 or 127. Past its time it is left to itself. Raises `NodeError` of kind CONFLICT where nothing runs.
+        """
         ...
 
     def follow(self, ref: str, tail: int) -> AsyncIterator[str]:

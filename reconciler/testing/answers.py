@@ -32,7 +32,8 @@ def _complete(found: SimContainer, path: str, body: Mapping[str, object], *, is_
     if not is_whole:
         return _error(500, "a rank has died")
     text = found.behaviour.generate(_prompt(body))
-    return None if text is None else _json(200, _completion(path, str(model), text))
+    thoughts = found.behaviour.think(_prompt(body))
+    return None if text is None else _json(200, _completion(path, str(model), text, thoughts))
 
 
 def _prompt(body: Mapping[str, object]) -> str:
@@ -42,9 +43,10 @@ def _prompt(body: Mapping[str, object]) -> str:
     return str(messages[-1]["content"]) if messages else ""
 
 
-def _completion(path: str, model: str, text: str) -> dict[str, object]:
+def _completion(path: str, model: str, text: str, thoughts: str) -> dict[str, object]:
     is_chat = path == "/v1/chat/completions"
-    content: dict[str, object] = {"message": {"role": "assistant", "content": text}} if is_chat else {"text": text}
+    message = {"role": "assistant", "content": text or None, "reasoning_content": thoughts or None}
+    content: dict[str, object] = {"message": message} if is_chat else {"text": text}
     choice = {"index": 0, "finish_reason": "stop", **content}
     kind = "chat.completion" if is_chat else "text_completion"
     return {"id": "simulated", "object": kind, "created": 0, "model": model, "choices": [choice]}

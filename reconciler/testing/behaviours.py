@@ -65,6 +65,14 @@ class Behaviour:
         """The text that follows `prompt`; None when it never comes."""
         return prompt
 
+    def think(self, prompt: str) -> str:
+        """What it thinks before it answers `prompt`; most think nothing."""
+        return ""
+
+    def run(self, words: tuple[str, ...]) -> tuple[int, bytes] | None:
+        """Exit code and output of a program that is run in its container; None when it never ends."""
+        return 0, b""
+
 
 @dataclass(frozen=True)
 class Serves(Behaviour):

@@ -16,7 +16,10 @@ DEFAULT_SHM_BYTES = 64 * 2**20
 
 @dataclass
 class SimContainer:
-    """One container. `life` counts its starts: what an earlier life still had to come does not happen."""
+    """One container. `life` counts its starts: what an earlier life still had to come does not happen.
+
+    `first_line`: index in `logs` of what its present life said first.
+    """
 
     id: str
     name: str
@@ -39,6 +42,7 @@ class SimContainer:
     is_ready: bool = False
     held_bytes: int = 0
     logs: list[str] = field(default_factory=list)
+    first_line: int = 0
     _whose: tuple[str, Owner | None] | None = None
     _shown: tuple[object, Container] | None = None
 

@@ -8,7 +8,7 @@ from reconciler.core.models import ModelFacts, ModelPlace
 from reconciler.core.observed import Container, LocalImage, NodeFacts
 from reconciler.core.transfer import Relay
 from reconciler.nodes.errors import ErrorKind, NodeError
-from reconciler.nodes.protocols import HttpReply, OnProgress
+from reconciler.nodes.protocols import HttpReply, OnProgress, ProgramEnd
 from reconciler.testing import answers
 from reconciler.testing.containers import SimContainer
 from reconciler.testing.line import CALL_S, Line, forever
@@ -68,9 +68,21 @@ class SimContainers:
         """Remove a stopped container."""
         await self._line.ask("remove", ref, lambda: self._runtime.remove(ref))
 
-    async def logs(self, ref: str, tail: int) -> Sequence[str]:
+    async def logs(self, ref: str, tail: int, since: str = "") -> Sequence[str]:
         """The last lines."""
-        return await self._line.ask("logs", ref, lambda: _last(self._runtime.require(ref), tail))
+        return await self._line.ask("logs", ref, lambda: _last(self._runtime.require(ref), tail, since))
+
+    async def run(self, ref: str, words: Sequence[str], timeout_s: float) -> ProgramEnd:
+        """Run a program in a running container."""
+
+        async def run() -> ProgramEnd:
+            found = self._runtime.require(ref)
+            if not found.is_running:
+                raise NodeError(ErrorKind.CONFLICT, f"Container {found.id} is not running")
+            end = found.behaviour.run(tuple(words))
+            return ProgramEnd(*end) if end is not None else await forever()
+
+        return await self._line.call("run", ref, run, timeout_s)
 
     async def follow(self, ref: str, tail: int) -> AsyncIterator[str]:
         """The last lines and each new one until it stops."""
@@ -189,5 +201,7 @@ def _has_news(found: SimContainer, seen: int) -> bool:
     return len(found.logs) > seen or not found.is_running
 
 
-def _last(found: SimContainer, count: int) -> tuple[str, ...]:
-    return found.told(found.logs[max(0, len(found.logs) - count) :])
+def _last(found: SimContainer, count: int, since: str) -> tuple[str, ...]:
+    """Of an earlier life nothing is told to who asks for lines since the start of this one."""
+    first = found.first_line if since and since >= found.fact().started_at else 0
+    return found.told(found.logs[max(first, len(found.logs) - count) :])

@@ -19,6 +19,7 @@ Operation = Literal[
     "rename",
     "remove",
     "logs",
+    "run",
     "follow",
     "present",
     "stage",

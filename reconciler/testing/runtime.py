@@ -91,6 +91,7 @@ class Runtime:
             raise NodeError(ErrorKind.REFUSED, found.error)
         found.state, found.life, found.started_s = "running", found.life + 1, self._world.now_s
         found.exit_code, found.finished_s, found.oom_killed, found.error = None, None, False, ""
+        found.first_line = len(found.logs)
         self._record("started", found)
         for moment in sorted(found.behaviour.moments(), key=lambda item: item.after_s):
             self._world.after(moment.after_s, self._later(found, moment))

@@ -1,0 +1,160 @@
+"""Engines that look well and are not, or look hung and are well: how an apply ends, what it says, and who serves then."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reconciler.core.desired import ContainerSpec
+from reconciler.core.events import Event, StepProgress
+from reconciler.core.outcome import Exit
+from reconciler.core.plan import Op
+from reconciler.testing import (
+    Babbles,
+    Behaviour,
+    CrashLoops,
+    DiesAfterReady,
+    GivesUp,
+    HangsOnGeneration,
+    NeverHealthy,
+    OnlyThinks,
+    Serves,
+    Tunes,
+    llamacpp_behaviour,
+)
+from reconciler.testing.llamacpp import ANSWERS, QUESTION
+from tests.lifecycle.harness import Story
+
+SOLO = (("solo", "single-3"),)
+LLAMA_PHASES = (
+    (0.2, "llama_model_loader: loaded meta data with 20 key-value pairs"),
+    (0.4, "load_tensors: loading model tensors"),
+    (0.8, "common_init: warming up the model with an empty run"),
+)
+LONG = "boot: 10m\n      stall: 1m"
+HEAD = {"served_name": "bigram", "port": 30000, "boot_s": 10.0, "answers": ANSWERS}
+
+
+def replaced_by(bad: Behaviour) -> Callable[[ContainerSpec], Behaviour]:
+    """What a good lane is replaced by once its context is edited."""
+    return lambda spec: bad if "256" in spec.command else llamacpp_behaviour(spec)
+
+
+def edited(folder: Path, bad: Behaviour) -> Story:
+    """A lane that serves, and a spec that wants another version of it."""
+    story = Story(folder, SOLO, behaviour=replaced_by(bad))
+    assert Exit.OK == story.apply().exit
+    story.edit("ctx-size: 512", "ctx-size: 256")
+    return story
+
+
+FAILS: dict[str, tuple[Behaviour, str]] = {
+    "junk": (
+        Babbles(**HEAD),
+        "answers junk: 66 % of its letters are Han or Cyrillic or Hebrew, only Latin is expected",
+    ),
+    "thoughts of junk": (Babbles(**HEAD, thinks=True), "thinks junk: 66 % of its letters are Han"),
+    "a hang behind green pages": (
+        HangsOnGeneration(**HEAD),
+        "no token within 60 s of 'What is the capital of France?': its pages answer, but generation hangs",
+    ),
+    "a crash loop": (CrashLoops(**HEAD), "rank 0 on node3 was started again while the gang booted"),
+    "a fatal line": (GivesUp(**HEAD), "rank 0 on node3 cannot go on: error loading model: tensor 'output.weight'"),
+    "silence": (NeverHealthy(**HEAD), "no progress for 1m, neither in the logs nor in memory or disk"),
+}
+
+
+@pytest.mark.parametrize("what", FAILS)
+def test_what_is_not_well_is_called_what_it_is_and_the_lane_before_it_serves_again(tmp_path: Path, what: str) -> None:
+    bad, expected = FAILS[what]
+    story = edited(tmp_path, bad)
+    story.edit("boot: 2m", LONG)
+    applied = story.apply()
+    assert Exit.UNCHANGED == applied.exit
+    assert expected in applied.failures[0].detail
+    assert {"node3/fleet-solo-r0-v1"} == {name for name, state in story.containers().items() if state == "running"}
+    assert "healthy" == story.status(probe=True).lanes[0].health
+
+
+def test_a_hang_is_given_up_long_before_the_budget(tmp_path: Path) -> None:
+    """A stall of one minute, in a budget of ten."""
+    story = edited(tmp_path, NeverHealthy(**HEAD))
+    story.edit("boot: 2m", LONG)
+    seen: list[float] = []
+    story.apply(lambda event: seen.append(0.0) if isinstance(event, StepProgress) else None)
+    assert 20 <= len(seen) <= 60  # looks, two seconds apart
+
+
+def test_a_tuning_that_says_nothing_but_takes_memory_is_not_killed(tmp_path: Path) -> None:
+    story = edited(tmp_path, Tunes(**HEAD, tuning_s=300.0, step_s=20.0))
+    story.edit("boot: 2m", LONG)
+    assert Exit.OK == story.apply().exit
+    assert "healthy" == story.status(probe=True).lanes[0].health
+
+
+def test_an_answer_that_is_in_the_thoughts_alone_counts(tmp_path: Path) -> None:
+    story = edited(tmp_path, OnlyThinks(**HEAD))
+    assert Exit.OK == story.apply().exit
+
+
+def test_an_engine_that_dies_after_it_was_ready_is_degraded_and_boots_again(tmp_path: Path) -> None:
+    """Ten seconds after it had served: the gate had passed, and the status says it at once."""
+    story = edited(tmp_path, DiesAfterReady(**HEAD, after_s=10.0))
+    assert Exit.OK == story.apply().exit
+
+    story.run(lambda fleet: asyncio.sleep(30.0))
+    lane = story.status().lanes[0]
+    assert ("degraded", "out-of-sync") == (lane.health, lane.sync)
+    assert "rank 0 on node3 exited 1" in lane.detail
+    assert ["repair"] == [str(change.kind) for change in story.plan().changes]
+
+
+def told(event: Event) -> str:
+    return event.doing if isinstance(event, StepProgress) and event.step.op is Op.VERIFY else ""
+
+
+def test_an_apply_tells_the_phase_and_for_how_long(tmp_path: Path) -> None:
+    slow = Serves(**{**HEAD, "boot_s": 60.0}, phases=LLAMA_PHASES)
+    story = edited(tmp_path, slow)
+    news: list[str] = []
+    assert Exit.OK == story.apply(lambda event: news.append(told(event))).exit
+    seen = dict.fromkeys(text.partition(" |")[0].rpartition(" ")[0] for text in news if text)
+    assert ["", "loading weights", "setting up the model", "capturing graphs"] == list(seen)[:4]
+    assert any(text.startswith("setting up the model 10s | /health answers 503 | load_tensors: ") for text in news)
+
+
+def test_a_status_tells_the_phase_of_a_lane_that_boots(tmp_path: Path) -> None:
+    slow = Serves(**{**HEAD, "boot_s": 60.0}, phases=LLAMA_PHASES)
+    story = edited(tmp_path, slow)
+    story.apply(stop_after_s=50.0)
+    lane = story.status().lanes[0]
+    assert ("progressing", "load") == (lane.health, lane.phase)
+
+
+def test_a_rank_restarted_by_its_engine_is_degraded_although_its_pages_answer(tmp_path: Path) -> None:
+    story = Story(tmp_path, SOLO)
+    story.apply()
+    story.nodes.node("node3").runtime.require("fleet-solo-r0-v1").restart_count = 2
+    lane = story.status().lanes[0]
+    assert ("degraded", "rank 0 on node3 was restarted by its engine since it booted") == (lane.health, lane.detail)
+
+
+def test_a_head_that_lists_another_model_is_degraded(tmp_path: Path) -> None:
+    story = Story(tmp_path, SOLO)
+    story.apply()
+    found = story.nodes.node("node3").runtime.require("fleet-solo-r0-v1")
+    found.behaviour = Serves(**{**HEAD, "served_name": "another"})
+    assert "degraded" == story.status().lanes[0].health
+    assert "serves another, not bigram" in story.status().lanes[0].detail
+
+
+def test_a_generation_that_hangs_is_found_by_a_status_that_asks(tmp_path: Path) -> None:
+    story = Story(tmp_path, SOLO)
+    story.apply()
+    found = story.nodes.node("node3").runtime.require("fleet-solo-r0-v1")
+    found.behaviour = HangsOnGeneration(**HEAD)
+    assert "healthy" == story.status().lanes[0].health
+    lane = story.status(probe=True).lanes[0]
+    assert "degraded" == lane.health
+    assert f"no token within 60 s of {QUESTION!r}" in lane.detail
