@@ -8,6 +8,7 @@ async with fleet:
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -16,6 +17,7 @@ import specs
 import state
 from reconciler import history
 from reconciler.applying import Application, Applied
+from reconciler.core.classify import GangView
 from reconciler.core.desired import Desired, Gang
 from reconciler.core.drift import Finding, findings
 from reconciler.core.gate import Verdict
@@ -33,6 +35,7 @@ from reconciler.core.status import (
     ended,
     lane_status,
     running_refs,
+    started_at,
     unwanted,
     views,
     with_ends,
@@ -40,13 +43,14 @@ from reconciler.core.status import (
 )
 from reconciler.core.withhold import going, withheld_summary
 from reconciler.engines import RULES, desired_fleet
-from reconciler.execution.gate import GangWatch, judged
+from reconciler.execution.gate import GangWatch, seen
 from reconciler.execution.postmortem import ends_read
 from reconciler.execution.runner import OnEvent
 from reconciler.execution.secrets import Secrets
 from reconciler.images import lockfile
 from reconciler.nodes import protocols
 from reconciler.nodes.observation import observe_all, with_inventory, with_models
+from reconciler.nodes.times import epoch_s
 from reconciler.version import TOOL
 
 __all__ = ["Applied", "Fleet", "over_ssh"]
@@ -186,11 +190,11 @@ class Fleet:
         """What the head of every fully running gang says; with `probe`, its questions are asked too."""
         asked = [view for view in views(self.desired, observed) if can_be_asked(view)]
         watches = [GangWatch(self.nodes, view.gang, running_refs(view)) for view in asked]
-        verdicts = await asyncio.gather(*(judged(watch, probe=probe) for watch in watches))
+        verdicts = await asyncio.gather(*(seen(watch, probe=probe) for watch in watches))
         return {watch.gang.address: verdict for watch, verdict in zip(watches, verdicts, strict=True)}
 
-    async def status(self, observed: Observed, *, probe: bool = False) -> FleetStatus:
-        """The fleet on its three axes."""
+    async def status(self, observed: Observed, *, probe: bool = False, now_s: float | None = None) -> FleetStatus:
+        """The fleet on its three axes. `now_s`: seconds since 1970, to tell for how long a lane has been booting."""
         health = await self.health(observed, probe=probe)
         failures = self.last_failures()
         found = views(self.desired, observed)
@@ -198,6 +202,10 @@ class Fleet:
         lanes = tuple(
             with_failure(with_ends(lane_status(view, health.get(view.gang.address)), why), failures)
             for view, why in zip(found, ends, strict=True)
+        )
+        lanes = tuple(
+            replace(lane, booting_s=_running_s(view, observed, now_s)) if lane.phase else lane
+            for view, lane in zip(found, lanes, strict=True)
         )
         plan = self.plan(observed, allow_empty=True)
         return FleetStatus(self.desired.fleet, lanes, unwanted(self.desired, observed), plan.unknown, plan.foreign)
@@ -215,3 +223,11 @@ class Fleet:
         else:
             for line in await session.containers.logs(container, tail):
                 yield line
+
+
+def _running_s(view: GangView, observed: Observed, now_s: float | None) -> float | None:
+    """For how long the gang has been running, by the clock of its head; None where that cannot be told."""
+    facts, started = observed.facts(view.gang.nodes[0]), started_at(view)
+    if now_s is None or facts is None or facts.host.clock is None or not started:
+        return None
+    return max(0.0, now_s + facts.host.clock.offset_s - epoch_s(started))

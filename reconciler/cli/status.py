@@ -42,7 +42,7 @@ def status(
     from reconciler.core.outcome import Exit
 
     async def work(fleet: "Fleet") -> "FleetStatus":
-        return await fleet.status(await fleet.observe(deadline), probe=probe)
+        return await fleet.status(await fleet.observe(deadline), probe=probe, now_s=time.time())
 
     fleet = load(context, file)
     found = _with_holds(fleet, run(context, with_fleet(fleet, work)))

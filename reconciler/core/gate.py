@@ -52,7 +52,7 @@ def judge_ranks(gang: Gang, found: tuple[Container | None, ...]) -> Verdict | No
         if container is None or container.state != "running"
     ]
     if not dead and restarts is not None:  # we start nothing with a policy that would do that
-        detail = f"rank {restarts.index} on {restarts.node} was restarted by its engine since it booted"
+        detail = f"rank {restarts.index} on {restarts.node} was restarted by Docker since it booted"
         return Verdict(Health.DEGRADED, "ranks", detail, restarts.index)
     if not dead:
         return None

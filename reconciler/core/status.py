@@ -47,7 +47,8 @@ class RankStatus:
 class LaneStatus:
     """One wanted lane on the three axes, and where it answers.
 
-    `last_failure`: what the newest recorded apply of it says, when that failed and the lane is not healthy.
+    `last_failure`: what the newest recorded apply of it says, when that failed and the lane is not healthy. `phase`: of
+    a boot that is under way; `booting_s`: for how long it has been, in seconds, None where that is not known.
     """
 
     gang: str
@@ -61,6 +62,8 @@ class LaneStatus:
     detail: str
     ranks: tuple[RankStatus, ...]
     last_failure: str = ""
+    phase: str = ""
+    booting_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -123,8 +126,14 @@ def lane_status(view: GangView, verdict: Verdict | None) -> LaneStatus:
         health=verdict.health,
         reach=Reach.UNREACHABLE if view.unknown else Reach.REACHABLE,
         detail=detail,
+        phase=verdict.phase if verdict.health is Health.PROGRESSING else "",
         ranks=_unread_ranks(view) if view.unknown else tuple(_rank_status(rank) for rank in view.ranks),
     )
+
+
+def started_at(view: GangView) -> str:
+    """When the last rank of a gang was started (RFC 3339); empty when none ever was."""
+    return max((rank.present.started_at for rank in view.ranks if rank.present), default="")
 
 
 def with_failure(lane: LaneStatus, failures: Mapping[str, str]) -> LaneStatus:

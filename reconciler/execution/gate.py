@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from reconciler.core.answers import Answer, probe_request, told
 from reconciler.core.desired import Endpoint, Gang, RankSpec
@@ -176,3 +176,12 @@ async def judged(watch: GangWatch, *, probe: bool) -> Verdict:
         return await watch.ask() if probe and verdict.health is Health.HEALTHY else verdict
     except NodeError as error:
         return Verdict(Health.UNKNOWN, "connection", error.message)
+
+
+async def seen(watch: GangWatch, *, probe: bool) -> Verdict:
+    """The same, and of a gang that boots the phase, as its logs tell. Those of a healthy one are not read."""
+    verdict = await judged(watch, probe=probe)
+    if verdict.health is not Health.PROGRESSING:
+        return verdict
+    await watch.read()
+    return verdict if watch.boot.phase == FIRST else replace(verdict, phase=watch.boot.phase)

@@ -37,7 +37,9 @@ async def wait_until_proved(watch: GangWatch, say: Say, usual: Mapping[str, floa
             return verdict
         lines = await watch.read()
         say(_news(watch, verdict, lines, usual or {}))
-        over = _hopeless(watch, verdict, lines) or _late(watch, verdict, deadline_s) or await stirring.stalled(lines)
+        over = _late(watch, verdict, deadline_s)
+        if over is None and verdict.phase != "probe":  # it serves: only its answers are not right yet
+            over = _hopeless(watch, lines) or await stirring.stalled(lines)
         if over is not None:
             return over
         await asyncio.sleep(watch.gang.gate.interval_s)
@@ -50,11 +52,11 @@ def _news(watch: GangWatch, verdict: Verdict, lines: Lines, usual: Mapping[str, 
     return " | ".join(part for part in (phase, verdict.detail, last) if part)
 
 
-def _hopeless(watch: GangWatch, verdict: Verdict, lines: Lines) -> Verdict | None:
+def _hopeless(watch: GangWatch, lines: Lines) -> Verdict | None:
     """A rank has said that it cannot go on: nothing is gained by waiting for its end."""
     for rank, said in zip(watch.gang.ranks, lines, strict=True):
         line = fatal_line(watch.rules, said)
-        if line is not None and verdict.phase != "probe":
+        if line is not None:
             told = f"rank {rank.index} on {rank.node} cannot go on: {line}"
             return Verdict(Health.DEGRADED, watch.boot.phase, told, rank.index)
     return None

@@ -39,23 +39,28 @@ from reconciler.testing.images import SimImage
 from reconciler.testing.llamacpp import llamacpp_behaviour
 from reconciler.testing.node import SimNode, SimNodeConfig, sim_nodes
 from reconciler.testing.torch import engine_behaviour
+from reconciler.testing.troubled import Babbles, CrashLoops, GivesUp, OnlyThinks, Tunes
 
 __all__ = [
     "EPOCH",
+    "Babbles",
     "Behaviour",
     "Call",
     "ControllerKilled",
+    "CrashLoops",
     "DeadlockError",
     "DiesAfterReady",
     "Exits",
     "Fault",
     "Garbage",
+    "GivesUp",
     "HangsOnGeneration",
     "Happening",
     "Listens",
     "LoopClock",
     "Moment",
     "NeverHealthy",
+    "OnlyThinks",
     "Operation",
     "OutOfMemory",
     "Overlap",
@@ -67,6 +72,7 @@ __all__ = [
     "SimulatedFleet",
     "SimulatedNode",
     "Span",
+    "Tunes",
     "VirtualLoop",
     "VirtualTimeError",
     "Worker",

@@ -12,7 +12,7 @@ NONSENSE = "of of! France? the is is not"
 PHASES = ((0.3, "loading weights"), (0.6, "allocating the KV cache"), (0.9, "capturing graphs"))
 """Log lines of a boot, by the share of it that has passed."""
 
-Kind = Literal["log", "listen", "join", "allocate", "ready", "exit"]
+Kind = Literal["log", "listen", "join", "allocate", "grow", "ready", "exit", "restart"]
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,8 @@ class Moment:
     """Something that happens `after_s` seconds after the start.
 
     "listen": open the ports, or end with 1 when one is taken. "join": reach the peers, or end with 1. "allocate":
-    take the memory, or be killed for lack of it. "ready": answer from now on. "exit": end with `code`.
+    take the memory, or be killed for lack of it. "grow": take `memory_bytes` more, likewise. "ready": answer from now
+    on. "exit": end with `code`. "restart": the same, and start again at once.
     """
 
     after_s: float
@@ -28,6 +29,7 @@ class Moment:
     text: str = ""
     code: int = 0
     oom: bool = False
+    memory_bytes: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +81,8 @@ class Serves(Behaviour):
     """A good engine: listens at once, answers 503 while it loads, serves after `boot_s` seconds.
 
     `answers` maps a prompt to its text; other prompts come back as they are. With `ranks` (addresses and ports of
-    workers) it ends with 1 when one of them is not there at the start, and answers 500 when one died later.
+    workers) it ends with 1 when one of them is not there at the start, and answers 500 when one died later. `phases`:
+    what it logs at which share of its boot.
     """
 
     served_name: str
@@ -88,6 +91,7 @@ class Serves(Behaviour):
     answers: Mapping[str, str] = field(default_factory=dict)
     host: str = "0.0.0.0"  # noqa: S104 - nothing is bound, this is a simulation
     ranks: tuple[tuple[str, int], ...] = ()
+    phases: tuple[tuple[float, str], ...] = PHASES
 
     def moments(self) -> Iterator[Moment]:
         """Boot, phase by phase."""
@@ -95,7 +99,7 @@ class Serves(Behaviour):
         yield Moment(0.0, "listen")
         yield Moment(self.boot_s * 0.1, "join")
         yield Moment(self.boot_s * 0.2, "allocate")
-        for share, text in PHASES:
+        for share, text in self.phases:
             yield Moment(self.boot_s * share, "log", text)
         yield from self._end()
 

@@ -43,6 +43,7 @@ class SimContainer:
     held_bytes: int = 0
     logs: list[str] = field(default_factory=list)
     first_line: int = 0
+    restart_count: int = 0
     _whose: tuple[str, Owner | None] | None = None
     _shown: tuple[object, Container] | None = None
 
@@ -60,7 +61,8 @@ class SimContainer:
 
     def fact(self) -> Container:
         """As it is observed: of a foreign one less is kept, and secrets are references."""
-        now = (self.name, self.state, self.started_s, self.finished_s, self.restart_policy, self.error)
+        times = (self.started_s, self.finished_s, self.restart_count)
+        now = (self.name, self.state, times, self.restart_policy, self.error)
         if self._shown is None or self._shown[0] != now:
             self._shown = now, self._fact()
         return self._shown[1]
@@ -90,6 +92,7 @@ class SimContainer:
             created_at=rfc3339(self.created_s),
             started_at=_time(self.started_s),
             finished_at=_time(self.finished_s),
+            restart_count=self.restart_count,
         )
 
     def told(self, lines: Iterable[str]) -> tuple[str, ...]:

@@ -171,7 +171,13 @@ class Runtime:
         elif moment.kind == "join":
             self._join(found)
         elif moment.kind == "allocate":
-            self._allocate(found)
+            self._allocate(found, found.behaviour.memory_bytes)
+        elif moment.kind == "grow":
+            self._allocate(found, moment.memory_bytes)
+        elif moment.kind == "restart":
+            self.end(found, moment.code)
+            found.restart_count += 1
+            self.start(found.id)
         elif moment.kind == "ready":
             found.is_ready = True
         else:
@@ -192,12 +198,12 @@ class Runtime:
                 self.end(found, 1)
                 return
 
-    def _allocate(self, found: SimContainer) -> None:
-        if found.behaviour.memory_bytes > self.available_bytes:
+    def _allocate(self, found: SimContainer, count: int) -> None:
+        if count > self.available_bytes:
             self.end(found, KILLED, oom=True)
             return
-        found.held_bytes = found.behaviour.memory_bytes
-        self.available_bytes -= found.held_bytes
+        found.held_bytes += count
+        self.available_bytes -= count
 
     def _release(self, found: SimContainer) -> None:
         held, boot, found.held_bytes = found.held_bytes, self._boot, 0

@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from reconciler.core.gate import Health
+from reconciler.core.phases import WORDS
 from reconciler.core.status import FleetStatus, LaneStatus, Sync
-from reconciler.views.words import count, one_line
+from reconciler.views.words import count, duration, one_line
 
 
 def status_text(status: FleetStatus) -> str:
@@ -44,6 +45,9 @@ def _mark(lane: LaneStatus) -> str:
 
 def _lane(lane: LaneStatus) -> Iterator[str]:
     yield f"{_mark(lane)} {lane.gang}: {lane.health}, {lane.sync}, {lane.reach}"
+    if lane.phase in WORDS:
+        took = "" if lane.booting_s is None else f", {duration(round(lane.booting_s))} since its start"
+        yield f"    {WORDS[lane.phase]}{took}"
     if lane.detail:
         yield f"    {lane.detail}"
     if lane.last_failure:
