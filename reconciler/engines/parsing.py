@@ -20,6 +20,8 @@ def ask(name, parse):
         sys.exit(f"this image has no {name} for {sys.executable}")
     try:
         parse(sys.argv[1:])
+    except (TypeError, ValueError) as error:
+        sys.exit(f"{name} refuses the arguments: {error}")
     except (ImportError, RuntimeError) as error:
         text = f"{type(error).__name__}: {error}"
         marks = ("libcuda", "libnvidia", "NVIDIA driver", "infer device type", "No accelerator", "is not available")
@@ -40,7 +42,8 @@ def parse(words):
         from vllm.utils.argparse_utils import FlexibleArgumentParser
     except ImportError:
         from vllm.utils import FlexibleArgumentParser
-    validate_parsed_serve_args(make_arg_parser(FlexibleArgumentParser(prog="vllm serve")).parse_args(words))
+    parser = make_arg_parser(FlexibleArgumentParser(prog="vllm serve", usage="vllm serve MODEL [options]"))
+    validate_parsed_serve_args(parser.parse_args(words))
 ask("vllm", parse)
 """
 
@@ -48,7 +51,7 @@ _SGLANG = """\
 def parse(words):
     import argparse
     from sglang.srt.server_args import ServerArgs
-    parser = argparse.ArgumentParser(prog="sglang.launch_server")
+    parser = argparse.ArgumentParser(prog="sglang.launch_server", usage="sglang.launch_server [options]")
     ServerArgs.add_cli_args(parser)
     parser.parse_args(words)
 ask("sglang", parse)

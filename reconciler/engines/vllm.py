@@ -14,7 +14,7 @@ from reconciler.engines import parsing, ray, torch
 from reconciler.engines.arguments import Given, argument_faults, given
 from reconciler.engines.base import Engine, Fault, Job, Part, Phase, Seat, fabric_env
 from reconciler.engines.flags import flags
-from reconciler.engines.vllm_arguments import OWNED_ENV, RULES, STYLE, batch_faults
+from reconciler.engines.vllm_arguments import HEAD_ONLY, OWNED_ENV, RULES, STYLE, batch_faults
 
 PROGRAM = ("vllm", "serve")
 
@@ -25,11 +25,11 @@ PORTS = {"data": DATA_PORT, "ray": ray.PORT}
 BACKENDS = ("mp", "ray")
 
 PHASES = (
-    Phase("image", r"vLLM API server version|Launching vLLM .*headless|^ray: |non-default args: "),
+    Phase("image", r"vLLM (API )?server version|Launching vLLM .*headless|^ray: |non-default args: "),
     Phase("weights", r"Starting to load model"),
     Phase("load", r"Loading .*checkpoint shards|Loading weights took"),
-    Phase("compile", r"Model loading took|Dynamo bytecode transform|[Aa]utotun(e|ing)\b"),
-    Phase("capture", r"Capturing CUDA graph|Capturing the model for CUDA graphs"),
+    Phase("compile", r"Model loading took|torch\.compile took|Dynamo bytecode transform|[Aa]utotun(er|ing)\b"),
+    Phase("capture", r"Capturing CUDA graph|Graph capturing finished"),
     Phase("api", r"Starting vLLM (API )?server|Application startup complete"),
 )
 
@@ -57,11 +57,11 @@ def _faults(lane: specs.Lane, model: specs.Model | None) -> Iterator[Fault]:
     args = given(lane, model, RULES.aliases)
     yield from argument_faults(args, RULES)
     yield from batch_faults(args)
-    yield from _expert_faults(lane)
+    yield from _expert_faults(lane, args)
     yield from _backend_faults(lane, args)
 
 
-def _expert_faults(lane: specs.Lane) -> Iterator[Fault]:
+def _expert_faults(lane: specs.Lane, args: dict[str, Given]) -> Iterator[Fault]:
     spread = lane.parallel.tensor * lane.parallel.data
     if lane.parallel.expert not in (1, spread):
         yield Fault(
@@ -70,15 +70,32 @@ def _expert_faults(lane: specs.Lane) -> Iterator[Fault]:
             "It is a switch there: the experts are split as far as the tensors and replicas go, or not at all.",
             f"write {spread}, or leave it out",
         )
+    balancing = args.get("enable-eplb")
+    if balancing is not None and balancing.value is not False and lane.parallel.expert == 1:
+        summary = f"`{balancing.spelling}` needs `parallel.expert`"
+        yield Fault(balancing.loc, summary, "It balances experts that are spread.", f"set `expert: {spread}`")
 
 
 def _backend_faults(lane: specs.Lane, args: dict[str, Given]) -> Iterator[Fault]:
+    yield from _data_backend_faults(lane, args)
     backend = args.get("distributed-executor-backend")
     if backend is None or lane.node_count == 1:
         return
     if backend.value not in BACKENDS:
         summary = f"on several nodes `{backend.spelling}` is mp or ray, not {backend.value}"
         yield Fault(backend.loc, summary, hint="leave it out for mp")
+
+
+def _data_backend_faults(lane: specs.Lane, args: dict[str, Given]) -> Iterator[Fault]:
+    data, backend = args.get("data-parallel-backend"), args.get("distributed-executor-backend")
+    is_ray = backend is not None and backend.value == "ray"
+    if data is not None and data.value == "ray" and lane.node_count > 1 and not is_ray:
+        yield Fault(
+            data.loc,
+            f"`{data.spelling}: ray` needs `distributed-executor-backend: ray`",
+            "With multiprocessing over several nodes vLLM takes mp only.",
+            "set both, or neither",
+        )
 
 
 def _is_ray(job: Job) -> bool:
@@ -123,8 +140,14 @@ def _words(job: Job, seat: Seat) -> tuple[str, ...]:
         *http,
         *_parallel(job),
         *(() if _is_ray(job) or not job.is_spread else _meeting(job, seat)),
-        *flags(job.args, STYLE),
+        *flags(_own(job, is_head=is_head), STYLE),
     )
+
+
+def _own(job: Job, *, is_head: bool) -> dict[str, object]:
+    """The lane's arguments; aliases in full, for with two dashes they would be read as the beginning of another."""
+    named = {RULES.aliases.get(name, name): value for name, value in job.args.items()}
+    return {name: value for name, value in named.items() if is_head or name.replace("_", "-") not in HEAD_ONLY}
 
 
 def _parallel(job: Job) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 From `EngineArgs.create_engine_config`, `validate_parsed_serve_args`, `ServeSubcommand.cmd` and `SchedulerConfig` of
 vLLM 0.1x to 0.32 (2026): what those refuse when a boot is under way is refused here. The parser itself is the
-preflight (`parsing.py`).
+preflight (`parsing.py`). Aliases are vLLM's own, which have one dash before several letters.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,8 +31,19 @@ RULES = ArgumentRules(
         "dpn": "data-parallel-rank",
         "dpa": "data-parallel-address",
         "dpp": "data-parallel-rpc-port",
+        "dpb": "data-parallel-backend",
+        "dph": "data-parallel-hybrid-lb",
+        "dpe": "data-parallel-external-lb",
+        "dpm": "data-parallel-multi-port-external-lb",
+        "dcp": "decode-context-parallel-size",
+        "pcp": "prefill-context-parallel-size",
+        "asc": "api-server-count",
         "cc": "compilation-config",
         "ac": "attention-config",
+        "sc": "speculative-config",
+        "dc": "diffusion-config",
+        "n": "nnodes",
+        "r": "node-rank",
     },
     owned={
         "model": "`model` of the lane",
@@ -48,6 +59,8 @@ RULES = ArgumentRules(
         "data-parallel-rank": _RANKS,
         "data-parallel-address": "the cluster's head",
         "data-parallel-rpc-port": "`ports.data` of the lane",
+        "nnodes": "`nodes` of the lane",
+        "node-rank": _RANKS,
         "uds": _HEAD,
     },
     refused={
@@ -84,6 +97,19 @@ RULES = ArgumentRules(
             "vLLM ends with ValueError: max_cudagraph_capture_size and compilation_config.max_cudagraph_capture_size "
             "are mutually exclusive.",
         ),
+        *(
+            Pair(
+                flag,
+                f"speculative-config.{key}",
+                f"vLLM ends with ValueError: --{flag} and --speculative-config['{key.replace('-', '_')}'] are mutually "
+                "exclusive.",
+            )
+            for flag, key in (
+                ("spec-method", "method"),
+                ("spec-model", "model"),
+                ("spec-tokens", "num-speculative-tokens"),
+            )
+        ),
         Pair(
             "ir-op-priority",
             "kernel-config.ir-op-priority",
@@ -101,6 +127,9 @@ RULES = ArgumentRules(
         Pair("lora-modules", "enable-lora", "Adapters are served by an engine that was set up for them only."),
     ),
 )
+
+HEAD_ONLY = frozenset({"api-server-count"})
+"""Arguments that a headless rank refuses: it has no API server."""
 
 OWNED_ENV = {
     "RAY_ADDRESS": "the cluster's head",

@@ -275,6 +275,33 @@ def test_a_lane_its_engine_cannot_work_with(lane: str, expected: list[str], tmp_
 
 SPREAD_FAULTS: list[tuple[str, list[str]]] = [
     (
+        "engine: vllm, model: hub, parallel: {data: 2}, args: {dpb: ray, enable-eplb: true}",
+        [
+            "`dpb: ray` needs `distributed-executor-backend: ray` (set both, or neither)",
+            "`enable-eplb` needs `parallel.expert` (set `expert: 2`)",
+        ],
+    ),
+    (
+        (
+            "engine: vllm, model: hub, parallel: {data: 2, expert: 2}, "
+            "args: {dpb: ray, enable-eplb: true, distributed-executor-backend: ray}"
+        ),
+        [],
+    ),
+    (
+        "engine: vllm, model: hub, parallel: {tensor: 2}, args: {n: 2, r: 1}",
+        [
+            "`n` is made from `nodes` of the lane (take it out of `args`)",
+            "`r` is made from the order of the cluster's `nodes` (take it out of `args`)",
+        ],
+    ),
+    (
+        ("engine: vllm, model: hub, parallel: {tensor: 2}, args: {spec-tokens: 3, sc: {num_speculative_tokens: 5}}"),
+        [
+            "`spec-tokens` and `sc.num_speculative_tokens` exclude each other (keep one; the other is in `args`)",
+        ],
+    ),
+    (
         "engine: custom, nodes: 2, roles: {head: {argv: [x]}}",
         ["the workers have no command (set `roles.worker.argv`)"],
     ),
@@ -336,6 +363,14 @@ def test_the_lane_wins_over_the_model_and_null_takes_a_default_away(tmp_path: Pa
     command = gang(tmp_path, lane).ranks[0].container.command
     assert ("--ctx-size", "1024") == command[-2:]
     assert "--threads" not in command
+
+
+def test_an_alias_of_vllm_is_written_in_full_and_what_only_a_head_takes_is_not_for_workers(tmp_path: Path) -> None:
+    lane = "engine: vllm, model: hub, parallel: {tensor: 2}, args: {cc: {mode: 3}, api-server-count: 2}"
+    head, worker = (rank.container.command for rank in gang(tmp_path, lane, "two").ranks)
+    assert ("--compilation-config", '{"mode":3}') == head[-2:] == worker[-2:]
+    assert "2" == head[head.index("--api-server-count") + 1]
+    assert "--api-server-count" not in worker
 
 
 SERVED = [
