@@ -1,7 +1,7 @@
 """What the user may write: models, loading with located diagnostics, cross-object rules, JSON Schema."""
 
 from specs.diagnostics import Diagnostic, Place, SpecErrors, did_you_mean
-from specs.draft import Draft
+from specs.draft import Draft, Placed
 from specs.environment import Secret
 from specs.health import Health, HttpProbe, Limits, Performance, Probe
 from specs.image_texts import ImageText, image_texts, rewritten
@@ -37,6 +37,7 @@ __all__ = [
     "Parked",
     "Performance",
     "Place",
+    "Placed",
     "Placement",
     "Preflight",
     "Probe",

@@ -22,6 +22,7 @@ from reconciler.core.probes import Kind, Limits, Performance, Probe, Request
 from reconciler.engines import custom, llamacpp, models, sglang, vllm
 from reconciler.engines.base import Engine, Fault, Job, Seat, container
 from reconciler.engines.limits import LIMITS
+from reconciler.engines.ports import Opened, collisions
 
 __all__ = ["ENGINES", "RULES", "Engine", "desired_fleet"]
 
@@ -78,29 +79,48 @@ def _faults(engine: Engine, lane: specs.Lane, model: specs.Model | None) -> Iter
             yield Fault(("env", key), f"`{key}` is no setting of a lane", f"It follows from {owner}.", "remove it here")
 
 
-RULES: tuple[specs.Rule, ...] = (engines_exist, engines_can_work, *LIMITS)
+def engine_ports_differ(draft: specs.Draft) -> Iterator[specs.Diagnostic]:
+    """The ports that engines open on a node, for lanes that share it, differ."""
+    yield from collisions(
+        draft, (rank for placed in draft.placed() if placed.lane.shares for rank in _opened(draft, placed))
+    )
+
+
+def _opened(draft: specs.Draft, placed: specs.Placed) -> Iterator[Opened]:
+    """Yield what each rank listens on; nothing where a fault of the lane is in the way, which is said elsewhere."""
+    placement, lane = placed.placement, placed.lane
+    engine, model = ENGINES.get(lane.engine), draft.models.get(lane.model or "")
+    if engine is None or (lane.model and model is None) or any(_faults(engine, lane, model)):
+        return
+    try:
+        job = _job(draft, placement.lane, lane, placed.cluster, placed.nodes)
+        parts = [(seat.name, engine.part(job, seat)) for seat in job.seats]
+    except KeyError:  # a node, an interface or a path that is not there
+        return
+    for node, part in parts:
+        yield Opened(placed.index, placement.lane, placement.cluster, node, part.role, part.ports)
+
+
+RULES: tuple[specs.Rule, ...] = (engines_exist, engines_can_work, engine_ports_differ, *LIMITS)
 """What engines ask of a spec, for `specs.load`."""
 
 
 def _gang(spec: specs.Spec, lock: Lock, placement: specs.Placement) -> Gang:
     lane, cluster = spec.lanes[placement.lane], spec.clusters[placement.cluster]
-    model = spec.models[lane.model] if lane.model else None
-    seats = tuple(_seat(spec, cluster, index, name) for index, name in enumerate(spec.nodes_of(placement)))
-    draft = spec.models[model.draft] if model and model.draft else None
-    job = Job(placement.lane, lane, cluster, model, seats, draft)
+    job = _job(spec, placement.lane, lane, cluster, spec.nodes_of(placement))
     engine = ENGINES[lane.engine]
     return Gang(
         lane=placement.lane,
         cluster=placement.cluster,
         engine=lane.engine,
-        ranks=tuple(_locked(_rank(job, engine, seat), lock) for seat in seats),
+        ranks=tuple(_locked(_rank(job, engine, seat), lock) for seat in job.seats),
         boot_order=engine.boot_order(job),
         gate=_gate(job),
         url=f"http://{_bracketed(job.head.node.ssh.host)}:{cluster.port}/v1",
         shares=lane.shares,
         may_stop=placement.may_stop,
         preflight=_preflight(job, engine),
-        shelves=tuple(models.shelves(job, _others(spec, cluster, seats))),
+        shelves=tuple(models.shelves(job, _others(spec, cluster, job.seats))),
     )
 
 
@@ -118,7 +138,16 @@ def _preflight(job: Job, engine: Engine) -> Preflight | None:
     return found
 
 
-def _seat(spec: specs.Spec, cluster: specs.Cluster, index: int, name: str) -> Seat:
+def _job(
+    spec: specs.Spec | specs.Draft, name: str, lane: specs.Lane, cluster: specs.Cluster, nodes: tuple[str, ...]
+) -> Job:
+    """One lane on these nodes. Raises KeyError for what is not in the spec."""
+    model = spec.models[lane.model] if lane.model else None
+    seats = tuple(_seat(spec, cluster, index, node) for index, node in enumerate(nodes))
+    return Job(name, lane, cluster, model, seats, spec.models[model.draft] if model and model.draft else None)
+
+
+def _seat(spec: specs.Spec | specs.Draft, cluster: specs.Cluster, index: int, name: str) -> Seat:
     node = spec.nodes[name]
     interface = node.interfaces[cluster.interface] if cluster.interface else None
     return Seat(index, name, node, str(interface.address) if interface else node.ssh.host, interface)

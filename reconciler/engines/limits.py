@@ -13,8 +13,23 @@ from reconciler.core.arithmetic import ModelConfig, Parallel, parallel_faults
 BY_LAYERS = frozenset({"llamacpp"})
 """Engines that give whole layers to their ranks, however many heads there are."""
 
+WHOLE = frozenset({"vllm", "sglang"})
+"""Engines of which each rank carries a part of the model, so that there are no more of them than parts."""
+
 CONTEXTS = ("max-model-len", "context-length", "ctx-size", "c")
 """What vLLM, SGLang and llama.cpp call the longest context, in tokens."""
+
+
+def nodes_are_used(draft: specs.Draft) -> Iterator[specs.Diagnostic]:
+    """A lane is split over as many GPUs as it takes nodes, at least."""
+    for name, lane in draft.lanes.items():
+        if lane.engine in WHOLE and lane.node_count > lane.gpu_count:
+            yield draft.at(
+                ("lanes", name, "nodes"),
+                f"the lane '{name}' takes {lane.node_count} nodes, and is split over {lane.gpu_count} of their GPUs",
+                f"Each rank of {lane.engine} carries a part of the model.",
+                f"write `parallel: {{tensor: {lane.node_count}}}`, or take fewer nodes",
+            )
 
 
 SPECULATION = ("speculative-config", "speculative-draft-model-path", "speculative-algorithm")
@@ -111,4 +126,4 @@ def tokens(value: object) -> int | None:
     return int(digits) * factor if digits.isascii() and digits.isdigit() and int(digits) else None
 
 
-LIMITS: tuple[specs.Rule, ...] = (models_divide, contexts_fit)
+LIMITS: tuple[specs.Rule, ...] = (models_divide, nodes_are_used, contexts_fit)

@@ -67,6 +67,13 @@ def test_layers_are_spread_over_any_number_of_llama_cpp_workers(tmp_path: Path) 
     assert [] == [line for line in found if "heads" in line]
 
 
+def test_nodes_that_carry_nothing_are_refused(tmp_path: Path) -> None:
+    found = said(tmp_path, "engine: vllm, model: tiny, nodes: 4, parallel: {tensor: 2}, args: {threads: null}")
+    assert any(line.endswith("the lane 'it' takes 4 nodes, and is split over 2 of their GPUs") for line in found)
+    assert "write `parallel: {tensor: 4}`, or take fewer nodes" in found
+    assert [] == said(tmp_path, "engine: custom, argv: [serve], nodes: 4")
+
+
 PROBE = "health: {{probes: [{{chat: hi, max_tokens: {}}}]}}"
 
 
