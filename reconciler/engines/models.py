@@ -1,8 +1,12 @@
 """Which models a lane reads, where its nodes have them, and where its containers see them."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import specs
+from reconciler.core.desired import Desired
+from reconciler.core.model_sources import everywhere
+from reconciler.core.model_stock import Wanted
 from reconciler.core.models import Degrees, ModelPlace, ModelWant, Shelf
 from reconciler.engines.base import Job, Seat
 from specs.paths import normal_path, placeholders
@@ -28,6 +32,26 @@ def shelves(job: Job, others: Iterable[Seat]) -> Iterator[Shelf]:
     for seat in others:
         if names <= seat.node.paths.keys() and (wants := models_wanted(job, seat)):
             yield Shelf(seat.name, seat.address, wants)
+
+
+def models_by_node(spec: specs.Spec, desired: Desired) -> tuple[Wanted, ...]:
+    """Each model that has a path, on each node that has that path: as its lanes see it there, else as the node does."""
+    found: dict[tuple[str, str], Wanted] = {}
+    for gang in desired.gangs:
+        for number, (node, _, wants) in enumerate(everywhere(gang)):
+            lanes = (gang.lane,) if number < len(gang.ranks) else ()
+            for want in (want for want in wants if want.is_mounted):
+                before = found.get((want.name, node), Wanted(node, want))
+                seen = before if before.lanes or not lanes else Wanted(node, want)
+                found[want.name, node] = replace(seen, lanes=tuple(dict.fromkeys((*before.lanes, *lanes))))
+    for name, model in spec.models.items():
+        for node, declared in spec.nodes.items():
+            if model.path is not None and set(placeholders(model.path)) <= declared.paths.keys():
+                path = normal_path(declared.expand(model.path))
+                verify = tuple(sorted(model.verify.items()))
+                want = ModelWant(name, ModelPlace(path, path), revision=model.revision, verify=verify, sync=model.sync)
+                found.setdefault((name, node), Wanted(node, want))
+    return tuple(item for _, item in sorted(found.items()))
 
 
 def _want(job: Job, seat: Seat, name: str, model: specs.Model, inside: str) -> ModelWant:

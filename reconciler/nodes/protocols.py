@@ -11,6 +11,7 @@ from typing import Protocol
 
 from reconciler.core.desired import ContainerSpec, ImagePin
 from reconciler.core.leases import Claim, Holder
+from reconciler.core.model_stock import FileProof
 from reconciler.core.models import ModelFacts, ModelPlace
 from reconciler.core.observed import Container, LocalImage, NodeFacts, Source
 from reconciler.core.transfer import Relay
@@ -140,8 +141,13 @@ class Models(Protocol):
         """What is there, as a container sees it; the checksums of these files where they are small. Changes nothing."""
         ...
 
-    async def digests(self, folder: str, files: Collection[str], on_progress: OnProgress) -> Mapping[str, str]:
-        """Checksum ("sha256:...") of each of these files below the folder, without those that cannot be read."""
+    async def prove(
+        self, folder: str, files: Collection[str], hashes: Collection[str], on_progress: OnProgress
+    ) -> Mapping[str, FileProof]:
+        """What each of these files below the folder says of itself, and its checksum where it is one of `hashes`.
+
+        Without those that cannot be read. Hashing reads all of them, which may take hours. Changes nothing.
+        """
         ...
 
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from functools import partial
 
 from reconciler.core.desired import ContainerSpec, ImagePin
+from reconciler.core.model_stock import FileProof
 from reconciler.core.models import ModelFacts, ModelPlace
 from reconciler.core.observed import Container, LocalImage, NodeFacts
 from reconciler.core.transfer import Relay
@@ -147,13 +148,15 @@ class SimModels:
 
         return await self._line.call("model-look", place.path, look, needs_docker=False)
 
-    async def digests(self, folder: str, files: Collection[str], on_progress: OnProgress) -> Mapping[str, str]:
-        """Checksums of files, all at once."""
+    async def prove(
+        self, folder: str, files: Collection[str], hashes: Collection[str], on_progress: OnProgress
+    ) -> Mapping[str, FileProof]:
+        """What files say, all at once."""
 
-        async def digests() -> Mapping[str, str]:
-            return self._line.node.models.digests(folder, files)
+        async def prove() -> Mapping[str, FileProof]:
+            return self._line.node.models.prove(folder, files, hashes)
 
-        return await self._line.call("model-digests", folder, digests, needs_docker=False)
+        return await self._line.call("model-prove", folder, prove, needs_docker=False)
 
 
 class SimEngines:

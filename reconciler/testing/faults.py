@@ -26,7 +26,7 @@ Operation = Literal[
     "inventory",
     "remove-image",
     "model-look",
-    "model-digests",
+    "model-prove",
     "http",
     "accepts",
     "describe",

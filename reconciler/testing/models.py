@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+from reconciler.core.model_stock import FileProof
 from reconciler.core.models import SMALL_BYTES, ModelFacts, ModelFile, ModelPlace
 from reconciler.testing.images import sha256
 
@@ -36,10 +37,11 @@ class SimShelf:
         seen = replace(found, place=place, files=told, disk_free_bytes=free, has_rsync=self.has_rsync)
         return replace(seen, real=place.path, base=place.base)
 
-    def digests(self, folder: str, files: Collection[str]) -> Mapping[str, str]:
-        """The checksums of these files, of those that are there."""
+    def prove(self, folder: str, files: Collection[str], hashes: Collection[str]) -> Mapping[str, FileProof]:
+        """What these files say of themselves, of those that are there."""
         found = self.models.get(folder)
-        return {item.path: item.digest for item in (found.files if found else ()) if item.path in files}
+        there = [item for item in (found.files if found else ()) if item.path in files]
+        return {item.path: FileProof(item.bytes, item.digest if item.path in hashes else "") for item in there}
 
 
 def _told(item: ModelFile, *, is_asked: bool) -> ModelFile:

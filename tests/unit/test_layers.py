@@ -73,6 +73,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "reconciler.person",
         "reconciler.vault_stock",
     ),
+    "reconciler.model_stock": ("reconciler.core", "reconciler.engines", "reconciler.fleet", "reconciler.nodes"),
     "reconciler.cli": ("specs", "state", "reconciler"),
     "reconciler": ("reconciler.fleet",),
 }

@@ -10,6 +10,7 @@ import pytest
 
 from reconciler.core.models import BadLink, ModelFacts, ModelPlace
 from reconciler.nodes import model_script
+from reconciler.nodes.models import PROVE
 
 SHELLS = ("sh", "bash")
 REVISION = "3f2a" + "0" * 36
@@ -220,3 +221,31 @@ def test_names_with_blanks_and_quotes_are_taken_as_they_are(tmp_path: Path, shel
 
 def test_an_output_that_was_cut_off_is_no_answer() -> None:
     assert model_script.parse("@@fleet begin\n@@fleet files\n", ModelPlace("/m", "/m")) is None
+
+
+# reading to the last byte
+
+
+def safetensors(path: Path, *, cut: int = 0) -> int:
+    header = json.dumps({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}, "b": {"data_offsets": [8, 40]}})
+    data = len(header).to_bytes(8, "little") + header.encode() + bytes(40)
+    path.write_bytes(data[: len(data) - cut])
+    return len(data)
+
+
+def proof(shell: str, folder: Path, file: str, how: str) -> dict[str, str]:
+    argv = [shell, "-s", "--", str(folder), file, how]
+    done = subprocess.run(argv, input=PROVE, capture_output=True, text=True, timeout=20, check=False)
+    return dict(line.split()[:2] for line in done.stdout.splitlines())
+
+
+def test_a_safetensors_file_says_how_long_it_is(tmp_path: Path, shell: str) -> None:
+    whole = safetensors(tmp_path / "a.safetensors", cut=5)
+    assert {"bytes": str(whole - 5), "needs": str(whole)} == proof(shell, tmp_path, "a.safetensors", "size")
+
+
+def test_a_file_is_hashed_where_that_is_asked(tmp_path: Path, shell: str) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    expected = {"bytes": "2", "sum": hashlib.sha256(b"{}").hexdigest()}
+    assert expected == proof(shell, tmp_path, "config.json", "hash")
+    assert {} == proof(shell, tmp_path, "nothing.json", "hash")
