@@ -22,7 +22,8 @@ stat -L -c 'bytes %s' "./$2"
 case $2 in *.safetensors)
   head=$(od -An -v -t u8 -N 8 "./$2" | tr -d ' ')
   [ "${head:-0}" -gt 0 ] && [ "$head" -le @HEAD@ ] && {
-    last=$(head -c $((head + 8)) "./$2" | tail -c "$head" |
+    last=$(
+      head -c $((head + 8)) "./$2" | tail -c "$head" |
       grep -oE '"data_offsets" *: *\[ *[0-9]+ *, *[0-9]+' | sed 's/.*[^0-9]//' | sort -n | tail -n 1)
     echo "needs $((8 + head + ${last:-0}))"
   } ;;
@@ -30,7 +31,8 @@ esac
 [ "$3" = hash ] && sha256sum "./$2" | sed 's/^\\*/sum /'
 """
 """A safetensors file begins with the length of its header in 8 bytes, little-endian, and the header as JSON, which says
-where each tensor's bytes end: https://huggingface.co/docs/safetensors (its "Format"). Arguments: folder, file, `hash`."""
+where the bytes of each tensor end: the "Format" of https://huggingface.co/docs/safetensors. Arguments: folder, file,
+`hash` or not."""
 
 PROVE = PROVE.replace("@HEAD@", str(100 * 2**20))
 _TOLD = re.compile(r"^(bytes|needs|sum) ([0-9a-f]+)", re.MULTILINE)
