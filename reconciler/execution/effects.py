@@ -212,7 +212,9 @@ class Effects:
         watch = GangWatch(self.fleet, gang, refs)
         verdict = await wait_until_proved(watch, lambda text: on_progress(Progress(0, None, text)))
         if verdict.health is Health.HEALTHY:
-            return await self._alone(step, gang)
+            outcome = await self._alone(step, gang)
+            is_told = outcome is APPLIED and gang.gate.performance is not None
+            return replace(outcome, detail=verdict.detail) if is_told else outcome
         return await explained(watch, verdict)
 
     async def _alone(self, step: Step, gang: Gang) -> Outcome:

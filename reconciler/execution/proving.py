@@ -9,6 +9,7 @@ from reconciler.core.gate import Health, Verdict
 from reconciler.core.observed import NodeFacts
 from reconciler.core.phases import FIRST, Signs, fatal_line
 from reconciler.execution.gate import GangWatch, judged, now_s
+from reconciler.execution.pace import paced
 from reconciler.nodes.errors import NodeError
 
 WRONG_ANSWERS = 3
@@ -33,6 +34,8 @@ async def wait_until_proved(watch: GangWatch, say: Say, usual: Mapping[str, floa
     while True:
         verdict = await judged(watch, probe=True)
         wrong += verdict.phase == "probe"
+        if verdict.health is Health.HEALTHY:
+            return await _as_fast_as_wanted(watch, verdict, say)
         if verdict.is_final and (verdict.phase != "probe" or wrong >= WRONG_ANSWERS):
             return verdict
         lines = await watch.read()
@@ -43,6 +46,14 @@ async def wait_until_proved(watch: GangWatch, say: Say, usual: Mapping[str, floa
         if over is not None:
             return over
         await asyncio.sleep(watch.gang.gate.interval_s)
+
+
+async def _as_fast_as_wanted(watch: GangWatch, verdict: Verdict, say: Say) -> Verdict:
+    wanted = watch.gang.gate.performance
+    if wanted is None:
+        return verdict
+    say(f"being timed behind {wanted.context} tokens")
+    return await paced(watch, wanted)
 
 
 def _news(watch: GangWatch, verdict: Verdict, lines: Lines, usual: Mapping[str, float]) -> str:

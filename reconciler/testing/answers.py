@@ -33,7 +33,25 @@ def _complete(found: SimContainer, path: str, body: Mapping[str, object], *, is_
         return _error(500, "a rank has died")
     text = found.behaviour.generate(_prompt(body))
     thoughts = found.behaviour.think(_prompt(body))
-    return None if text is None else _json(200, _completion(path, str(model), text, thoughts))
+    if text is None:
+        return None
+    return _json(200, {**_completion(path, str(model), text, thoughts), "usage": _usage(body, text)})
+
+
+def takes_s(found: SimContainer, body: Body) -> float:
+    """How long it writes at an answer, in seconds."""
+    rate = found.behaviour.tokens_s
+    return _tokens(body or {}, "") / rate if rate and body and "max_tokens" in body else 0.0
+
+
+def _usage(body: Mapping[str, object], text: str) -> dict[str, object]:
+    """A word is a token here."""
+    return {"prompt_tokens": len(_prompt(body).split()), "completion_tokens": _tokens(body, text)}
+
+
+def _tokens(body: Mapping[str, object], text: str) -> int:
+    wanted = int(str(body.get("max_tokens", 16)))
+    return wanted if body.get("ignore_eos") else min(wanted, len(text.split()))
 
 
 def _prompt(body: Mapping[str, object]) -> str:

@@ -37,12 +37,13 @@ class Behaviour:
     """Runs until it is stopped, and does nothing.
 
     `stop_s`: how long it takes to end after SIGTERM, None when it ignores it. `memory_bytes` is held from the
-    "allocate" moment on.
+    "allocate" moment on. `tokens_s`: how fast it writes what it is asked to write to the last token, 0: at once.
     """
 
     memory_bytes: int = 8 * GIB
     stop_s: float | None = 0.5
     stop_code: int = 0
+    tokens_s: float = 0.0
 
     def moments(self) -> Iterator[Moment]:
         """What happens, in order."""

@@ -1,5 +1,6 @@
 """The doors of a simulated node: `reconciler.nodes.protocols` on top of the simulated world."""
 
+import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from functools import partial
 
@@ -176,6 +177,7 @@ class SimEngines:
             found = self._network.listener(target, address, port)
             if found is None:
                 return HttpReply(404, b"")
+            await asyncio.sleep(answers.takes_s(found, body))
             peers = (self._network.accepts(target, *peer) for peer in found.behaviour.peers)
             reply = answers.reply(found, method, path, body, is_whole=all(peers))
             return reply or await forever()

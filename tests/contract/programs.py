@@ -28,6 +28,17 @@ TALKER = shell("echo first; sleep 1; echo second; sleep 1; echo last")
 TELLER = shell('echo "TOKEN=$TOKEN"')
 """Tells what it was given."""
 
+AGER = shell("echo life again; sleep 2")
+"""Says a line in each of its lives."""
+
+GREETING, FAILING, LASTING, NOWHERE_TO_BE_FOUND = (
+    ("sh", "-c", "echo hello; echo there >&2"),
+    ("sh", "-c", "exit 3"),
+    ("sleep", "60"),
+    ("no-such-program",),
+)
+"""What is run in a container that runs."""
+
 WEB = shell(f"mkdir /w && cd /w && exec busybox httpd -f -p 127.0.0.1:{WEB_PORT}")
 """Answers 404 to everything."""
 
@@ -41,6 +52,29 @@ ENGINE = (
 
 
 @dataclass(frozen=True)
+class Ages(Behaviour):
+    """The simulated AGER: a line in each life."""
+
+    def moments(self) -> Iterator[Moment]:
+        yield Moment(0.0, "log", "life again")
+        yield Moment(2.0, "exit")
+
+
+@dataclass(frozen=True)
+class Sleeps(Behaviour):
+    """The simulated SLEEPER, in which programs can be run."""
+
+    def run(self, words: Argv) -> tuple[int, bytes] | None:
+        ends: dict[Argv, tuple[int, bytes] | None] = {
+            GREETING: (0, b"hello\nthere\n"),
+            FAILING: (3, b""),
+            LASTING: None,
+            NOWHERE_TO_BE_FOUND: (127, b"executable file not found in $PATH"),
+        }
+        return ends[words]
+
+
+@dataclass(frozen=True)
 class Talks(Behaviour):
     """The simulated TALKER."""
 
@@ -51,7 +85,8 @@ class Talks(Behaviour):
 
 
 SIMULATED: dict[Argv, Behaviour] = {
-    SLEEPER: Behaviour(stop_s=0.1),
+    SLEEPER: Sleeps(stop_s=0.1),
+    AGER: Ages(),
     STUBBORN: Behaviour(stop_s=None),
     CRASHER: Exits(after_s=0.0, code=3, lines=("one", "two", "boom")),
     TALKER: Talks(),

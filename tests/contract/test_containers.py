@@ -8,7 +8,18 @@ import pytest
 from reconciler.core.desired import ContainerSpec, Mount, SecretRef
 from reconciler.core.diff import changes
 from reconciler.nodes.errors import ErrorKind, NodeError
-from tests.contract.programs import CRASHER, SLEEPER, STUBBORN, TALKER, TELLER
+from tests.contract.programs import (
+    AGER,
+    CRASHER,
+    FAILING,
+    GREETING,
+    LASTING,
+    NOWHERE_TO_BE_FOUND,
+    SLEEPER,
+    STUBBORN,
+    TALKER,
+    TELLER,
+)
 from tests.contract.subject import MODELS, NAME, NOWHERE, Scene, Subject, labels_of, scene
 
 NO_IMAGE = "sha256:" + "0" * 64
@@ -246,3 +257,43 @@ async def test_the_logs_of_an_ended_one_are_followed_from_its_tail(play: Scene, 
 async def test_what_never_ran_has_no_logs(play: Scene, subject: Subject) -> None:
     await play.create(SLEEPER)
     assert list(await play.node.containers.logs(NAME, 10)) == []
+
+
+@scene
+async def test_logs_since_its_start_are_those_of_its_present_life(play: Scene, subject: Subject) -> None:
+    made = await play.run(AGER)
+    await play.ended(made)
+    await asyncio.sleep(2)
+    await play.node.containers.start(made)
+    found = await play.found(made)
+    await asyncio.sleep(1)
+    logs = play.node.containers.logs
+    assert ["life again", "life again"] == list(await logs(made, 10))
+    assert ["life again"] == list(await logs(made, 10, found.started_at))
+
+
+@scene
+async def test_a_program_is_run_in_a_container_that_runs(play: Scene, subject: Subject) -> None:
+    made = await play.run(SLEEPER)
+    containers = play.node.containers
+    greeted = await containers.run(made, GREETING, 20)
+    assert (0, [b"hello", b"there"]) == (greeted.code, sorted(greeted.output.split()))
+    assert 3 == (await containers.run(NAME, FAILING, 20)).code
+    assert (await containers.run(NAME, NOWHERE_TO_BE_FOUND, 20)).code in {126, 127}
+    assert (await play.found(made)).state == "running"
+
+
+@scene
+async def test_a_program_that_lasts_too_long_is_a_timeout(play: Scene, subject: Subject) -> None:
+    made = await play.run(SLEEPER)
+    with pytest.raises(NodeError) as late:
+        await play.node.containers.run(made, LASTING, 2)
+    assert ErrorKind.TIMEOUT is late.value.kind
+
+
+@scene
+async def test_nothing_is_run_in_a_container_that_does_not(play: Scene, subject: Subject) -> None:
+    made = await play.create(SLEEPER)
+    with pytest.raises(NodeError) as refused:
+        await play.node.containers.run(made, GREETING, 20)
+    assert ErrorKind.CONFLICT is refused.value.kind

@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.core.desired import ContainerSpec
 from reconciler.core.events import Event, StepEnded, StepProgress
-from reconciler.core.machine import BAD
+from reconciler.core.machine import BAD, Status
 from reconciler.core.outcome import Exit
 from reconciler.core.plan import Op
 from reconciler.fleet import Fleet
@@ -179,3 +179,34 @@ def test_a_generation_that_hangs_is_found_by_a_status_that_asks(tmp_path: Path) 
     lane = story.status(probe=True).lanes[0]
     assert "degraded" == lane.health
     assert f"no token within 60 s of {QUESTION!r}" in lane.detail
+
+
+def timed(folder: Path, tokens_s: float, *, required: bool) -> tuple[Story, list[StepEnded]]:
+    """A lane that has to write 20 tokens a second behind 100, replaced by one that writes so fast; how that ended."""
+    story = edited(folder, head(Serves, tokens_s=tokens_s))
+    wanted = f"{{at_least: 20, context: 100, tokens: 50, required: {str(required).lower()}}}"
+    story.edit("boot: 2m", f"boot: 2m\n      performance: {wanted}")
+    ended: list[StepEnded] = []
+    story.apply(lambda event: ended.append(event) if isinstance(event, StepEnded) else None)
+    return story, [event for event in ended if event.step.op is Op.VERIFY]
+
+
+def test_a_lane_that_is_too_slow_is_undone_where_speed_is_required(tmp_path: Path) -> None:
+    story, verifies = timed(tmp_path, 5.0, required=True)
+    assert "5.0 tokens/s in 1 stream behind 100 tokens, at least 20 are wanted" in verifies[0].detail
+    assert {"solo": 1} == story.running_lanes()
+    assert ["node3/fleet-solo-r0-v1"] == [name for name, state in story.containers().items() if state == "running"]
+
+
+def test_a_lane_that_is_too_slow_is_told_of_where_it_is_not(tmp_path: Path) -> None:
+    _, verifies = timed(tmp_path, 5.0, required=False)
+    assert [(Status.APPLIED, "5.0 tokens/s in 1 stream behind 100 tokens, at least 20 are wanted")] == [
+        (event.status, event.detail) for event in verifies
+    ]
+
+
+def test_a_lane_that_is_fast_enough_is_told_of(tmp_path: Path) -> None:
+    _, verifies = timed(tmp_path, 50.0, required=True)
+    assert [(Status.APPLIED, "50.0 tokens/s in 1 stream behind 100 tokens")] == [
+        (event.status, event.detail) for event in verifies
+    ]
