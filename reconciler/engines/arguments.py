@@ -29,8 +29,9 @@ class Pair:
 class ArgumentRules:
     """What one engine asks of its arguments. Names are with dashes throughout.
 
-    `aliases`: other spellings of a name. `owned`: made from that key of the lane or cluster. `refused`: with them the
-    lane could not be reached or proved; the text says why.
+    `aliases`: other spellings of a name. `owned`: made from that key of the lane or cluster, beside those that the
+    cluster owns whatever the engine (`specs.rules.fabric`). `refused`: with them the lane could not be reached or
+    proved; the text says why.
     """
 
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -62,14 +63,30 @@ def given(lane: specs.Lane, model: specs.Model | None, aliases: Mapping[str, str
     return {key: value for name, item in items.items() for key, value in _spread(name, item)}
 
 
-def argument_faults(args: Mapping[str, Given], rules: ArgumentRules) -> Iterator[Fault]:
-    """What of the arguments (as `given` tells them) breaks the rules."""
+def argument_faults(lane: specs.Lane, model: specs.Model | None, rules: ArgumentRules) -> Iterator[Fault]:
+    """What of a lane's arguments breaks the rules."""
+    args = given(lane, model, rules.aliases)
     for name, item in args.items():
-        where = "the model's `args`" if item.of_model else "`args`"
+        where = _where(item)
         if (key := rules.owned.get(name)) is not None:
             yield Fault(item.loc, f"`{item.spelling}` is made from {key}", hint=f"take it out of {where}")
         elif (why := rules.refused.get(name)) is not None and item.value is not False:
             yield Fault(item.loc, f"`{item.spelling}` cannot be used here", why, f"take it out of {where}")
+    yield from _spelled_twice(lane, model, rules)
+    yield from _pair_faults(args, rules)
+
+
+def _spelled_twice(lane: specs.Lane, model: specs.Model | None, rules: ArgumentRules) -> Iterator[Fault]:
+    """Yield what the lane says under another spelling: both would reach the engine."""
+    first: dict[str, str] = {}
+    for key in (*(model.args if model else {}), *lane.args):
+        seen = first.setdefault(_name(key, rules.aliases), key)
+        if seen != key:
+            loc = ("args", key) if key in lane.args else ("model",)
+            yield Fault(loc, f"`{key}` and `{seen}` are the same argument", hint=f"write `{seen}`, as there")
+
+
+def _pair_faults(args: Mapping[str, Given], rules: ArgumentRules) -> Iterator[Fault]:
     for pair in rules.exclusive:
         first, second = args.get(pair.first), args.get(pair.second)
         if first is not None and second is not None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import specs
 from reconciler.core.desired import Ready
+from reconciler.engines.arguments import ArgumentRules, argument_faults
 from reconciler.engines.base import Engine, Fault, Job, Part, Phase, Seat
 from reconciler.engines.flags import flags
 
@@ -17,8 +18,14 @@ RPC_PORT = 50052
 WORKER_GRACE_S = 1.0
 """A worker keeps nothing, and as PID 1 it ignores SIGTERM: waiting for it only makes the outage longer."""
 
-OWNED = {"model": "model", "alias": "served_name", "a": "served_name", "m": "model"}
-"""Flags made from other keys of the lane."""
+RULES = ArgumentRules(
+    owned={
+        "model": "`model` of the lane",
+        "m": "`model` of the lane",
+        "alias": "`served_name` of the lane",
+        "a": "`served_name` of the lane",
+    },
+)
 
 PHASES = (
     Phase("weights", r"load_model: loading model|llama_model_loader: loaded meta data"),
@@ -46,14 +53,10 @@ def _rpc_port(lane: specs.Lane) -> int:
     return lane.ports.get("rpc", RPC_PORT)
 
 
-def _faults(lane: specs.Lane, _: specs.Model | None) -> Iterator[Fault]:
+def _faults(lane: specs.Lane, model: specs.Model | None) -> Iterator[Fault]:
     if lane.model is None:
         yield Fault(("engine",), "llamacpp needs a model", "The server loads one GGUF file.", "set `model` of the lane")
-    for name in lane.args:
-        if name in OWNED:
-            yield Fault(
-                ("args", name), f"`{name}` is made from `{OWNED[name]}` of the lane", hint="take it out of `args`"
-            )
+    yield from argument_faults(lane, model, RULES)
     for name in lane.ports:
         if name != "rpc":
             yield Fault(("ports", name), f"llamacpp has no port named '{name}'", hint="it has `rpc`")

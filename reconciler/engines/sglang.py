@@ -92,7 +92,7 @@ def _faults(lane: specs.Lane, model: specs.Model | None) -> Iterator[Fault]:
     for name in lane.ports:
         yield Fault(("ports", name), f"sglang has no port named '{name}'", hint="take it out")
     args = given(lane, model, RULES.aliases)
-    yield from argument_faults(args, RULES)
+    yield from argument_faults(lane, model, RULES)
     yield from _data_faults(lane, args)
 
 

@@ -14,8 +14,14 @@ SHM_BYTES = 16 * 2**30
 RDMA_DEVICE = "/dev/infiniband"
 
 
+WORKER_GRACE_S = 10.0
+"""A worker keeps nothing, and without its head it may wait for others for long: more time only prolongs the outage."""
+
+
 def furnished(job: Job, seat: Seat, part: Part) -> Part:
     """The part with shared memory, and with RDMA where several ranks meet over an interface that has an `hca`."""
+    if seat.index > 0:
+        part = replace(part, stop_grace_s=min(WORKER_GRACE_S, job.lane.stop_grace))
     if job.is_spread and seat.interface is not None and seat.interface.hca is not None:
         return replace(part, shm_bytes=SHM_BYTES, devices=(RDMA_DEVICE,), ulimits=(("memlock", -1),))
     return replace(part, shm_bytes=SHM_BYTES)

@@ -55,7 +55,7 @@ def _faults(lane: specs.Lane, model: specs.Model | None) -> Iterator[Fault]:
             known = "`data` (data parallel) and `ray`"
             yield Fault(("ports", name), f"vllm has no port named '{name}'", hint=f"it has {known}")
     args = given(lane, model, RULES.aliases)
-    yield from argument_faults(args, RULES)
+    yield from argument_faults(lane, model, RULES)
     yield from batch_faults(args)
     yield from _expert_faults(lane, args)
     yield from _backend_faults(lane, args)

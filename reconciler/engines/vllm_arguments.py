@@ -42,8 +42,6 @@ RULES = ArgumentRules(
         "ac": "attention-config",
         "sc": "speculative-config",
         "dc": "diffusion-config",
-        "n": "nnodes",
-        "r": "node-rank",
     },
     owned={
         "model": "`model` of the lane",
@@ -59,8 +57,8 @@ RULES = ArgumentRules(
         "data-parallel-rank": _RANKS,
         "data-parallel-address": "the cluster's head",
         "data-parallel-rpc-port": "`ports.data` of the lane",
-        "nnodes": "`nodes` of the lane",
-        "node-rank": _RANKS,
+        "n": "`nodes` of the lane",
+        "r": _RANKS,
         "uds": _HEAD,
     },
     refused={

@@ -133,6 +133,20 @@ FAULTS: list[tuple[str, list[str]]] = [
         'engine: custom, argv: [x, --model, "{model}"]',
         ["{model} is of a lane with a model (set `model` of the lane)"],
     ),
+    (
+        (
+            "engine: vllm, model: tuned, args: {attention_config: {backend: FLASHINFER}, cc: {mode: 3}, "
+            "compilation-config: {mode: 0}}"
+        ),
+        [
+            "`attention_config` and `attention-config` are the same argument (write `attention-config`, as there)",
+            "`compilation-config` and `cc` are the same argument (write `cc`, as there)",
+        ],
+    ),
+    (
+        "engine: llamacpp, model: named",
+        ["`alias` is made from `served_name` of the lane (take it out of the model's `args`)"],
+    ),
     ("engine: vllm", ["vllm needs a model (set `model` of the lane)"]),
     ("engine: sglang", ["sglang needs a model (set `model` of the lane)"]),
     (
@@ -287,6 +301,13 @@ SPREAD_FAULTS: list[tuple[str, list[str]]] = [
             "args: {dpb: ray, enable-eplb: true, distributed-executor-backend: ray}"
         ),
         [],
+    ),
+    (
+        "engine: vllm, model: hub, parallel: {tensor: 2}, args: {nnodes: 2, node_rank: 1}",
+        [
+            "lanes.it.args: `nnodes` belongs to the cluster (remove it here)",
+            "lanes.it.args: `node_rank` belongs to the cluster (remove it here)",
+        ],
     ),
     (
         "engine: vllm, model: hub, parallel: {tensor: 2}, args: {n: 2, r: 1}",
