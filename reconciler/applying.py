@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import state
 from reconciler import history, person
 from reconciler.core.canonical import canonical_json
+from reconciler.core.durations import measured
 from reconciler.core.events import LeaseAwaited, RunEnded, RunStarted
 from reconciler.core.leases import Claim
 from reconciler.core.machine import TURNING_PHASES, Machine, Status
@@ -146,6 +147,7 @@ class Application:
             return Applied(runner.run_id, cut_short_exit(machine), summary, failures, dict(machine.status))
         applied = await self._judge(runner.run_id, machine, failures)
         try:
+            self._measure(store, runner)
             self._record(store, runner, machine)
             if not any(entry.run_id == runner.run_id for entry in store.open_entries()):
                 store.end_run(runner.run_id, int(applied.exit), time.time())
@@ -176,6 +178,12 @@ class Application:
         if self.plan.is_sync:
             return make_sync_plan(self.fleet.desired, observed)
         return self.fleet.plan(observed, allow_empty=True)
+
+    def _measure(self, store: state.Store, runner: Runner) -> None:
+        """How long it all took, for the next time."""
+        now = time.time()
+        found = measured(self.plan, runner.ended, self.fleet.node_classes)
+        store.measure(tuple(state.Measure(**vars(item), run_id=runner.run_id, at=now) for item in found))
 
     def _record(self, store: state.Store, runner: Runner, machine: Machine) -> None:
         """What was proved is a revision, and no version of it is tried in vain any more; what failed is put aside.

@@ -20,6 +20,8 @@ from reconciler.applying import Application, Applied
 from reconciler.core.classify import GangView
 from reconciler.core.desired import Desired, Gang
 from reconciler.core.drift import Finding, findings
+from reconciler.core.durations import node_classes
+from reconciler.core.estimates import NOTHING, Estimates, estimates
 from reconciler.core.gate import Verdict
 from reconciler.core.lock import insist_on_agreement
 from reconciler.core.model_sources import models_elsewhere
@@ -70,7 +72,10 @@ def over_ssh(spec: specs.Spec) -> protocols.Fleet:
 
 
 class Fleet:
-    """One fleet: its spec, what it desires, and the way to its nodes."""
+    """One fleet: its spec, what it desires, and the way to its nodes.
+
+    `node_classes`: what kind of machine each node was when it was last read (`core/durations.py`).
+    """
 
     def __init__(
         self, spec: specs.Spec, desired: Desired, nodes: protocols.Fleet, open_store: OpenStore = state.open_store
@@ -80,6 +85,7 @@ class Fleet:
         self.nodes = nodes
         self.folder = history.location(spec)
         self._open_store = open_store
+        self.node_classes: dict[str, str] = {}
         self._secrets = Secrets()
 
     @classmethod
@@ -106,11 +112,16 @@ class Fleet:
 
     def without(self, lanes: frozenset[str]) -> "Fleet":
         """The same fleet with these lanes placed nowhere; it shares the sessions with the nodes."""
-        return Fleet(self.spec, self.desired.without(lanes), self.nodes, self._open_store)
+        return self._with(self.desired.without(lanes))
 
     def wanting(self, gang: Gang) -> "Fleet":
         """The same fleet with this version of a placed gang; it shares the sessions with the nodes."""
-        return Fleet(self.spec, self.desired.wanting(gang), self.nodes, self._open_store)
+        return self._with(self.desired.wanting(gang))
+
+    def _with(self, desired: Desired) -> "Fleet":
+        other = Fleet(self.spec, desired, self.nodes, self._open_store)
+        other.node_classes = self.node_classes
+        return other
 
     def open_state(self) -> state.Store:
         """What was recorded of the fleet, for reading and writing: to be closed. Raises `state.StateError`."""
@@ -129,7 +140,9 @@ class Fleet:
         pins = {pin.digest: pin for _, pin in lacking}
         told = await asyncio.gather(*(self.nodes.sources.describe(pin) for pin in pins.values()))
         secrets = await self._secrets.seen(lambda key: marked_references(self.desired, states, key))
-        return Observed(states, dict(zip(pins, told, strict=True)), secrets)
+        observed = Observed(states, dict(zip(pins, told, strict=True)), secrets)
+        self.node_classes |= node_classes(observed)
+        return observed
 
     async def _models(
         self, states: Mapping[str, NodeFacts | Unknown], deadline_s: float
@@ -175,6 +188,14 @@ class Fleet:
         Raises `state.StateError` when the record is there and cannot be read.
         """
         return history.boots(self.folder, gang)
+
+    def estimates(self, plan: Plan) -> Estimates:
+        """What the plan is expected to take, by what was recorded of earlier times; `NOTHING` where nothing is.
+
+        Raises `state.StateError` when the record is there and cannot be read.
+        """
+        took = history.measures(self.folder)
+        return estimates(plan, self.node_classes, took) if took else NOTHING
 
     def last_failures(self) -> dict[str, str]:
         """Why the newest recorded apply of a gang failed, for each gang of which it did.

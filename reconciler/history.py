@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import specs
 import state
+from reconciler.core.durations import Known, known
 from reconciler.core.exits import Exit
 from reconciler.core.machine import BAD, GOOD, Status
 from reconciler.core.plan import Op
@@ -112,6 +113,21 @@ def boots(place: state.Location, gang: str) -> tuple[float, ...]:
     """How long the last boots of the gang took, in seconds, newest first. Raises `state.StateError`."""
     with reading(place) as store:
         return () if store is None else store.boots(gang, BOOTS)
+
+
+def measures(place: state.Location) -> tuple[state.Measure, ...]:
+    """How long things took, the last times of each, newest first. Raises `state.StateError`."""
+    with reading(place) as store:
+        return () if store is None else store.measures(BOOTS)
+
+
+def known_durations(place: state.Location, placement: str | None = None) -> tuple[Known, ...]:
+    """How long things took, of all placements or of one, which is named by its address or lane. Raises `StateError`."""
+    return tuple(
+        item
+        for item in known(measures(place))
+        if placement is None or any(placement in {gang, gang.rpartition("/")[2]} for gang in item.gangs)
+    )
 
 
 def failures(place: state.Location) -> dict[str, str]:

@@ -9,7 +9,7 @@ from state.location import Location, Postgres, locate
 from state.memory import MemoryStore
 from state.opening import FILE, open_store, read_store
 from state.protocol import Store
-from state.records import Entry, Hold, Intent, PlanClaim, Quarantine, Revision, Run
+from state.records import Entry, Hold, Intent, Measure, PlanClaim, Quarantine, Revision, Run
 
 __all__ = [
     "FILE",
@@ -17,6 +17,7 @@ __all__ = [
     "Hold",
     "Intent",
     "Location",
+    "Measure",
     "MemoryStore",
     "MisuseError",
     "Outcome",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from state.errors import StateError
-from state.records import Entry, Hold, PlanClaim, Quarantine, Revision, Run
+from state.records import Entry, Hold, Measure, PlanClaim, Quarantine, Revision, Run
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Snapshot:
     claims: tuple[PlanClaim, ...] = ()
     holds: tuple[Hold, ...] = ()
     quarantines: tuple[Quarantine, ...] = ()
+    measures: tuple[Measure, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -95,6 +96,9 @@ def _unknown_runs(snapshot: Snapshot) -> Iterator[str]:
     for item in snapshot.quarantines:
         if item.run_id not in known:
             yield f"{item.gang} was put in quarantine by run {item.run_id}, never started"
+    for measure in snapshot.measures:
+        if measure.run_id not in known:
+            yield f"a {measure.kind} of {measure.gang} was measured by run {measure.run_id}, never started"
 
 
 def _sequence_gaps(snapshot: Snapshot) -> Iterator[str]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from state.checks import Outcome, Snapshot, findings, require_restorable
 from state.errors import MisuseError
-from state.records import Entry, Hold, Intent, PlanClaim, Quarantine, Revision, Run, storable
+from state.records import Entry, Hold, Intent, Measure, PlanClaim, Quarantine, Revision, Run, storable
 
 
 class MemoryStore:
@@ -19,6 +19,7 @@ class MemoryStore:
         self._claims: dict[str, PlanClaim] = {}
         self._holds: dict[str, Hold] = {}
         self._quarantines: dict[tuple[str, str], Quarantine] = {}
+        self._measures: list[Measure] = []
         self._lengths: Counter[str] = Counter()
 
     def check_writable(self) -> None:
@@ -130,6 +131,23 @@ class MemoryStore:
         """See `Store.quarantined`."""
         return tuple(self._quarantines.values())
 
+    def measure(self, measures: tuple[Measure, ...]) -> None:
+        """See `Store.measure`."""
+        for item in measures:
+            self._known(item.run_id)
+        self._measures += measures
+
+    def measures(self, each: int) -> tuple[Measure, ...]:
+        """See `Store.measures`."""
+        seen: Counter[tuple[str, str, str, str]] = Counter()
+        found = []
+        for item in reversed(self._measures):
+            subject = item.kind, item.image, item.model, item.node_class
+            seen[subject] += 1
+            if seen[subject] <= each:
+                found.append(item)
+        return tuple(found)
+
     def snapshot(self) -> Snapshot:
         """See `Store.snapshot`."""
         return Snapshot(
@@ -140,6 +158,7 @@ class MemoryStore:
             claims=tuple(self._claims.values()),
             holds=tuple(self._holds.values()),
             quarantines=tuple(self._quarantines.values()),
+            measures=tuple(self._measures),
         )
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -152,6 +171,7 @@ class MemoryStore:
         self._claims = {item.saved_id: item for item in snapshot.claims}
         self._holds = {item.id: item for item in snapshot.holds}
         self._quarantines = {(item.gang, item.fingerprint): item for item in snapshot.quarantines}
+        self._measures = [*snapshot.measures]
         self._lengths = Counter(item.run_id for item in snapshot.intents)
 
     def verify(self) -> tuple[str, ...]:

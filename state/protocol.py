@@ -3,16 +3,16 @@
 from typing import Protocol
 
 from state.checks import Snapshot
-from state.records import Entry, Hold, Intent, Quarantine, Revision, Run
+from state.records import Entry, Hold, Intent, Measure, Quarantine, Revision, Run
 
 
 class Store(Protocol):
-    """Runs, journal, revisions, saved plans that were claimed, holds and quarantine.
+    """Runs, journal, revisions, saved plans that were claimed, holds, quarantine, and how long things took.
 
-    Each call is one transaction, on stable storage when it returns. Three are so only together with the next other call
-    that writes: `outcome`, `confirm` and `lift`. The end of this process undoes none; a power cut of the machine may
-    undo the last ones, and then an effect is settled by looking, like one that was under way. Every call may raise
-    `StateError`; breaking the rules written here raises its subclass `MisuseError` and records nothing.
+    Each call is one transaction, on stable storage when it returns. Four are so only together with the next other call
+    that writes: `outcome`, `confirm`, `lift` and `measure`. The end of this process undoes none; a power cut of the
+    machine may undo the last ones, and then an effect is settled by looking, like one that was under way. Every call
+    may raise `StateError`; breaking the rules written here raises its subclass `MisuseError` and records nothing.
     """
 
     def check_writable(self) -> None:
@@ -98,6 +98,14 @@ class Store(Protocol):
 
     def quarantined(self) -> tuple[Quarantine, ...]:
         """Every version in quarantine, the one that failed last at the end."""
+        ...
+
+    def measure(self, measures: tuple[Measure, ...]) -> None:
+        """Record how long things took in a known run."""
+        ...
+
+    def measures(self, each: int) -> tuple[Measure, ...]:
+        """The last `each` of every kind, image, model and class of node, newest first."""
         ...
 
     def snapshot(self) -> Snapshot:

@@ -128,6 +128,26 @@ class Quarantine:
 
 
 @dataclass(frozen=True)
+class Measure:
+    """How long something took once, and under what it is looked for: image (by digest), model, class of node.
+
+    `kind`: "pull", "preflight", "stop", "room" or "boot" (from the first start to the passed gate), or "boot:" and a
+    phase of it. `node` is empty for what is of a whole gang. `size_bytes`: what a pull moved; None where not known.
+    """
+
+    kind: str
+    gang: str
+    node: str
+    image: str
+    model: str
+    node_class: str
+    seconds: float
+    size_bytes: int | None
+    run_id: str
+    at: float
+
+
+@dataclass(frozen=True)
 class PlanClaim:
     """A saved plan, by its id, and the one run that may carry it out."""
 

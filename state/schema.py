@@ -1,10 +1,12 @@
 """The tables, and the version of their shape. Only portable types: the same statements are to serve PostgreSQL."""
 
 from sqlalchemy import (
+    BigInteger,
     Column,
     Float,
     ForeignKey,
     ForeignKeyConstraint,
+    Index,
     Integer,
     MetaData,
     PrimaryKeyConstraint,
@@ -13,7 +15,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = 2
+VERSION = 3
 """A change of the tables raises it, and brings a step from the version before in `state/migrations/versions`."""
 
 metadata = MetaData()
@@ -124,4 +126,21 @@ quarantines = Table(
     Column("run_id", String, ForeignKey("runs.id"), nullable=False),
     Column("at", Float, nullable=False),
     UniqueConstraint("gang", "fingerprint"),
+)
+
+measures = Table(
+    "measures",
+    metadata,
+    Column("ordinal", Integer, primary_key=True),
+    Column("kind", String, nullable=False),
+    Column("gang", String, nullable=False),
+    Column("node", String, nullable=False),
+    Column("image", String, nullable=False),
+    Column("model", String, nullable=False),
+    Column("node_class", String, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("size_bytes", BigInteger),
+    Column("run_id", String, ForeignKey("runs.id"), nullable=False),
+    Column("at", Float, nullable=False),
+    Index("ix_measures_subject", "kind", "image", "model", "node_class"),
 )

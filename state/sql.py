@@ -9,7 +9,7 @@ from state import statements as sql
 from state.checks import Outcome, Snapshot, findings, require_restorable
 from state.database import Database
 from state.errors import MisuseError
-from state.records import Entry, Hold, Intent, PlanClaim, Quarantine, Revision, Run, storable
+from state.records import Entry, Hold, Intent, Measure, PlanClaim, Quarantine, Revision, Run, storable
 
 T = TypeVar("T")
 
@@ -21,6 +21,7 @@ KINDS: dict[str, type] = {
     "claims": PlanClaim,
     "holds": Hold,
     "quarantines": Quarantine,
+    "measures": Measure,
 }
 """What a row of each table is."""
 
@@ -149,6 +150,16 @@ class SqlStore:
     def quarantined(self) -> tuple[Quarantine, ...]:
         """See `Store.quarantined`."""
         return self._read(Quarantine, sql.ALL["quarantines"])
+
+    def measure(self, measures: tuple[Measure, ...]) -> None:
+        """See `Store.measure`."""
+        if measures:
+            with self._database.noting() as connection:
+                connection.execute(sql.INSERT["measures"], [vars(item) for item in measures])
+
+    def measures(self, each: int) -> tuple[Measure, ...]:
+        """See `Store.measures`."""
+        return self._read(Measure, sql.LAST_MEASURES, each=each)
 
     def snapshot(self) -> Snapshot:
         """See `Store.snapshot`."""

@@ -18,7 +18,7 @@ from sqlalchemy import (
     update,
 )
 
-from state.schema import claims, holds, intents, outcomes, quarantines, revisions, runs
+from state.schema import claims, holds, intents, measures, outcomes, quarantines, revisions, runs
 
 
 def _columns(table: Table) -> "list[Column[Any]]":
@@ -49,6 +49,7 @@ TABLES = {
     "claims": claims,
     "holds": holds,
     "quarantines": quarantines,
+    "measures": measures,
 }
 """By field of a snapshot, in an order in which they can be filled."""
 
@@ -83,6 +84,17 @@ LAST_REVISIONS_OF = _NEWEST.where(revisions.c.gang == GANG)
 FORGET_REVISION = delete(revisions).where(
     revisions.c.gang == GANG, revisions.c.number == bindparam("of_number"), revisions.c.run_id == RUN
 )
+
+_SUBJECT = (measures.c.kind, measures.c.image, measures.c.model, measures.c.node_class)
+_RANKED = select(
+    measures, func.row_number().over(partition_by=_SUBJECT, order_by=measures.c.ordinal.desc()).label("place")
+).subquery()
+LAST_MEASURES = (
+    select(*(_RANKED.c[column.name] for column in _columns(measures)))
+    .where(_RANKED.c.place <= bindparam("each"))
+    .order_by(_RANKED.c.ordinal.desc())
+)
+"""Of each subject the last so many."""
 
 CLAIMED_BY = select(claims.c.run_id).where(claims.c.saved_id == bindparam("of_plan"))
 

@@ -249,10 +249,11 @@ async def _line_typed() -> str:
 async def _applied(
     fleet: "Fleet", made: "Plan", *, as_json: bool, command: str, saved_id: str | None, wait_s: float | None
 ) -> "Applied":
+    from reconciler.cli.plan import recorded_estimates
     from reconciler.cli.progress import reporter
 
     stop = stop_on_signals()
-    with reporter(quiet=as_json) as on_event:
+    with reporter(quiet=as_json, expected=recorded_estimates(fleet, made).steps) as on_event:
         return await fleet.apply(made, on_event, stop, command, saved_id, wait_s)
 
 

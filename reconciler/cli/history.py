@@ -1,5 +1,6 @@
 """`fleet history`: what was done, by whom, and how it ended."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,13 +16,18 @@ A line has the run's id, when it began (local time), who began it where, the com
 how it ended and which placements it touched. An unfinished run is going on, or it died: the next apply settles what it
 left open. Reads the record only; no node is asked.
 
+With --durations it shows how long things took instead: pulls, preflights, stops and boots, by model, image and kind of
+node, from the last five times of each. That is what `fleet plan` expects of the next time.
+
 For example: fleet history --limit 5 rack-a/qwen
+For example: fleet history --durations qwen
 """
 
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, metavar="N", help="Show so many runs.")]
 PlacementName = Annotated[
     str | None, typer.Argument(metavar="[PLACEMENT]", help="Only runs that touched it: CLUSTER/LANE, or a lane.")
 ]
+Durations = Annotated[bool, typer.Option("--durations", help="Show how long things took, not what was done.")]
 SHORT = 8
 """So many letters of a commit or a plan tell it from others."""
 
@@ -32,11 +38,18 @@ def register(app: typer.Typer) -> None:
 
 
 def history(
-    placement: PlacementName = None, file: SpecFile = DEFAULT_SPEC, limit: Limit = 20, as_json: AsJson = False
+    placement: PlacementName = None,
+    file: SpecFile = DEFAULT_SPEC,
+    limit: Limit = 20,
+    durations: Durations = False,
+    as_json: AsJson = False,
 ) -> None:
     """Read, show."""
     from reconciler.history import location, past_runs
 
+    if durations:
+        _durations(file, placement, as_json=as_json)
+        return
     found = past_runs(location(inventory(file)), limit, placement)
     if as_json:
         say_json(found)
@@ -44,6 +57,18 @@ def history(
         say("".join(f"{_line(run)}\n" for run in found))
     else:
         say(f"no run {f'of {placement} ' if placement else ''}is recorded\n")
+
+
+def _durations(file: Path, placement: str | None, *, as_json: bool) -> None:
+    from reconciler.history import known_durations, location
+    from reconciler.views.durations_text import durations_text
+
+    found = known_durations(location(inventory(file)), placement)
+    if as_json:
+        say_json(found)
+    else:
+        of = f" of {placement}" if placement else ""
+        say(durations_text(found) or f"no duration{of} is recorded yet: an apply records what it does\n")
 
 
 def _line(run: "PastRun") -> str:

@@ -25,6 +25,7 @@ from reconciler.cli.wiring import (
 )
 
 if TYPE_CHECKING:
+    from reconciler.core.estimates import Estimates
     from reconciler.core.observed import Observed
     from reconciler.core.plan import Plan
     from reconciler.core.targets import Targets
@@ -129,16 +130,29 @@ def rendered(fleet: "Fleet", made: "Plan", output: Format, observed_s: float | N
     """The plan in the wanted format."""
     from reconciler.core.plan import plan_json
 
+    estimates = recorded_estimates(fleet, made)
     if output is Format.JSON:
-        return plan_json(made) + "\n"
+        return plan_json(made, {"estimates": estimates}) + "\n"
     boots = recorded_boots(fleet, made)
     if output is Format.MARKDOWN:
         from reconciler.views.plan_markdown import plan_markdown
 
-        return plan_markdown(made, boots)
+        return plan_markdown(made, boots, estimates)
     from reconciler.views.plan_text import plan_text
 
-    return plan_text(made, boots, observed_s)
+    return plan_text(made, boots, observed_s, estimates)
+
+
+def recorded_estimates(fleet: "Fleet", made: "Plan") -> "Estimates":
+    """What it is expected to take. History only, as boot times are."""
+    import state
+    from reconciler.core.estimates import NOTHING
+
+    try:
+        return fleet.estimates(made)
+    except state.StateError as error:
+        warn(f"no estimates in this plan: {error}")
+        return NOTHING
 
 
 def recorded_boots(fleet: "Fleet", made: "Plan") -> dict[str, tuple[float, ...]]:

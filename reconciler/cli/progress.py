@@ -2,14 +2,16 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from reconciler.cli.wiring import mute
+from reconciler.core.durations import Expected
+from reconciler.core.estimates import NOTHING
 from reconciler.core.events import Event, StepEnded, StepProgress, StepStarted
 from reconciler.core.plan import Op, Step
-from reconciler.views.event_text import brief_words, event_lines
+from reconciler.views.event_text import brief_words, event_lines, expected_words
 from reconciler.views.pull_meter import Meter, PullLines, Pulls
 from reconciler.views.words import one_line
 
@@ -18,27 +20,32 @@ if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn, TaskID
 
 
+Expectations = Mapping[str, Expected]
+"""By a step's id."""
+
+
 @contextmanager
-def reporter(*, quiet: bool) -> Iterator[Callable[[Event], None]]:
-    """A function to feed with events while the context lasts."""
+def reporter(*, quiet: bool, expected: Expectations = NOTHING.steps) -> Iterator[Callable[[Event], None]]:
+    """A function to feed with events while the context lasts. `expected`: how long steps take, where that is known."""
     if quiet:
         yield lambda event: None
     elif sys.stdout.isatty():
-        with _live() as on_event:
+        with _live(expected) as on_event:
             yield on_event
     else:
-        yield _Plain().take
+        yield _Plain(expected).take
 
 
 class _Plain:
     """Lines as they come; of long pulls one now and then."""
 
-    def __init__(self) -> None:
+    def __init__(self, expected: Expectations) -> None:
         self._pulls = PullLines()
+        self._expected = expected
 
     def take(self, event: Event) -> None:
         try:
-            for line in (*self._pulls.lines(event, time.monotonic()), *event_lines(event)):
+            for line in (*self._pulls.lines(event, time.monotonic()), *event_lines(event, self._expected)):
                 sys.stdout.write(line + "\n")
             sys.stdout.flush()
         except OSError:  # a reader that went away or a full disk is no reason to leave a lane half booted
@@ -52,7 +59,7 @@ NEWS_WIDTH = 38
 
 
 @contextmanager
-def _live() -> Iterator[Callable[[Event], None]]:
+def _live(expected: Expectations) -> Iterator[Callable[[Event], None]]:
     """Ended steps scroll by; running ones stay below with time, bytes and news."""
     from rich.console import Console
     from rich.progress import Progress
@@ -60,7 +67,7 @@ def _live() -> Iterator[Callable[[Event], None]]:
     console = Console(highlight=False)
     progress = Progress(*_columns(console), console=console, transient=True)
     with progress:
-        yield _Table(console, progress).take
+        yield _Table(console, progress, expected).take
 
 
 def _columns(console: "Console") -> "tuple[ProgressColumn, ...]":
@@ -82,7 +89,8 @@ def _bar_width(columns: int) -> int:
 class _Table:
     """A line for each running step, and one for all pulls together where there are several."""
 
-    def __init__(self, console: "Console", progress: "Progress") -> None:
+    def __init__(self, console: "Console", progress: "Progress", expected: Expectations = NOTHING.steps) -> None:
+        self._expected = expected
         self._console = console
         self._progress = progress
         self._pulls = Pulls()
@@ -105,7 +113,8 @@ class _Table:
                 self._console.print(line, markup=False)
 
     def _start(self, step: Step) -> None:
-        self._tasks[step.id] = self._add(brief_words(step, self._words_width))
+        news = expected_words(self._expected.get(step.id)).strip(" ()")
+        self._tasks[step.id] = self._add(brief_words(step, self._words_width), news)
         if step.op is Op.PULL:
             self._running.add(step.id)
             self._show(self._tasks[step.id], self._pulls.of(step))
@@ -115,10 +124,10 @@ class _Table:
         """What the spinner, the bar, the clock, the gaps and the figures leave."""
         return max(self._console.width - NEWS_WIDTH - _bar_width(self._console.width) - len("s 0:00:00 ") - 3, 16)
 
-    def _add(self, words: str) -> "TaskID":
+    def _add(self, words: str, news: str = "") -> "TaskID":
         from rich.markup import escape
 
-        return self._progress.add_task(escape(one_line(words)), total=None, news="")
+        return self._progress.add_task(escape(one_line(words)), total=None, news=news)
 
     def _tell(self, event: StepProgress) -> None:
         task = self._tasks[event.step.id]

@@ -4,7 +4,7 @@ Deterministic: the same inputs give the same bytes. Whether there is anything to
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
@@ -277,6 +277,7 @@ def only_gangs(plan: Plan, wanted: Callable[[str], bool]) -> Plan:
     )
 
 
-def plan_json(plan: Plan) -> str:
-    """The plan as JSON text: equal plans, equal bytes."""
-    return json.dumps(jsonable(plan), indent=2, ensure_ascii=False)
+def plan_json(plan: Plan, beside: Mapping[str, object] | None = None) -> str:
+    """The plan as JSON text: equal plans, equal bytes. `beside`: keys of what is told with it and is no part of it."""
+    told = jsonable(plan)
+    return json.dumps({**told, **jsonable(beside)} if beside else told, indent=2, ensure_ascii=False)

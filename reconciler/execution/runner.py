@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import state
+from reconciler.core.durations import Ended
 from reconciler.core.events import Event, Interrupted, StepEnded, StepProgress, StepStarted
 from reconciler.core.machine import BAD, Machine, Status
 from reconciler.core.plan import Op, Plan, Step
@@ -46,7 +47,8 @@ class Failure:
 class Runner:
     """One apply of one plan. `stop` set means: no new steps, let go, say what was waiting.
 
-    `lost` is set when the journal could not be written any more: nothing was begun from then on.
+    `lost` is set when the journal could not be written any more: nothing was begun from then on. `ended`: every step
+    that came to an end, with its times.
     """
 
     plan: Plan
@@ -58,6 +60,7 @@ class Runner:
     secrets: Secrets
     leases: LeaseKeeper
     failures: list[Failure] = field(default_factory=list)
+    ended: list[Ended] = field(default_factory=list)
     lost: state.StateError | None = None
     _journal: Journal = field(init=False)
     _begun: set[str] = field(default_factory=set)
@@ -116,8 +119,9 @@ class Runner:
         self.on_event(StepStarted(step))
         outcome = await self._unless_called_off(effects, step)
         self.store.outcome(self.run_id, sequence, outcome.status, outcome.detail, time.time())
-        seconds = asyncio.get_running_loop().time() - started_s
-        self.on_event(StepEnded(step, outcome.status, outcome.detail, seconds, outcome.logs, outcome.cause))
+        ended = Ended(step, outcome.status, started_s, asyncio.get_running_loop().time())
+        self.ended.append(ended)
+        self.on_event(StepEnded(step, outcome.status, outcome.detail, ended.seconds, outcome.logs, outcome.cause))
         return outcome
 
     async def _unless_called_off(self, effects: Effects, step: Step) -> Outcome:

@@ -1,7 +1,9 @@
 """Apply events as plain lines, for logs and pipes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from reconciler.core.durations import Expected
+from reconciler.core.estimates import NOTHING
 from reconciler.core.events import Event, Interrupted, LeaseAwaited, RunEnded, RunStarted, StepEnded, StepStarted
 from reconciler.core.machine import BAD, GOOD, Status
 from reconciler.core.plan import Op, Step
@@ -25,9 +27,19 @@ WAITS = frozenset({Op.PULL, Op.PREFLIGHT, Op.ROOM, Op.READY, Op.VERIFY, Op.STOP}
 """What may take long says what it waits for as it begins."""
 
 
-def event_lines(event: Event) -> Iterator[str]:
-    """What one event says, in zero or more lines. Progress says nothing here: it is for live displays."""
+def event_lines(event: Event, expected: Mapping[str, Expected] = NOTHING.steps) -> Iterator[str]:
+    """What one event says, in zero or more lines. Progress says nothing here: it is for live displays.
+
+    `expected`: how long steps are expected to take, by their id, as far as it is known.
+    """
+    if isinstance(event, StepStarted) and event.step.op in WAITS:
+        return iter([one_line(f"  ... {step_words(event.step)}{expected_words(expected.get(event.step.id))}")])
     return map(one_line, _lines(event))
+
+
+def expected_words(found: Expected | None) -> str:
+    """ " (expected about 3m20s)"; nothing where nothing is known."""
+    return f" (expected about {duration(found.seconds)})" if found is not None and found.seconds >= 1.0 else ""
 
 
 def _lines(event: Event) -> Iterator[str]:
@@ -35,8 +47,6 @@ def _lines(event: Event) -> Iterator[str]:
         yield f"waiting for the lease of {event.node}: {event.holder.told}"
     elif isinstance(event, RunStarted):
         yield f"run {event.run_id}: plan {event.plan.id}, {len(event.plan.steps)} steps"
-    elif isinstance(event, StepStarted) and event.step.op in WAITS:
-        yield f"  ... {step_words(event.step)}"
     elif isinstance(event, StepEnded):
         yield from _ended(event)
     elif isinstance(event, Interrupted):

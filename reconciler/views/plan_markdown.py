@@ -6,11 +6,12 @@ refusal or a delete is the last thing to go.
 
 from collections.abc import Iterable, Iterator
 
+from reconciler.core.estimates import NOTHING, Estimates
 from reconciler.core.plan import Change, Outage, Plan
 from reconciler.views.markdown import cell, code
-from reconciler.views.plan_text import DELETES, Boots, plan_text, total
+from reconciler.views.plan_text import DELETES, Boots, dark_words, plan_text, total
 from reconciler.views.transfer_text import transfer_lines
-from reconciler.views.words import dark_time, shortened
+from reconciler.views.words import shortened
 
 BUDGET = 60_000
 """Characters. Forges refuse comments above 65,535."""
@@ -19,10 +20,10 @@ LINE = 600
 CUT = "... cut; `fleet plan` shows all of it\n"
 
 
-def plan_markdown(plan: Plan, boots: Boots) -> str:
+def plan_markdown(plan: Plan, boots: Boots, estimates: Estimates = NOTHING) -> str:
     """The plan as one comment of at most `BUDGET` characters."""
-    head = "".join(_fitting(_head(plan, boots)))
-    details = plan_text(plan, boots).replace("```", "'''")
+    head = "".join(_fitting(_head(plan, boots, estimates)))
+    details = plan_text(plan, boots, estimates=estimates).replace("```", "'''")
     frame = "\n<details><summary>Details</summary>\n\n```text\n{}```\n\n</details>\n"
     room = BUDGET - len(head) - len(frame)
     if len(details) > room:
@@ -44,7 +45,7 @@ def _fitting(lines: Iterable[str]) -> Iterator[str]:
         yield f"\n**{left} more lines do not fit here; `fleet plan` shows them.**\n"
 
 
-def _head(plan: Plan, boots: Boots) -> Iterator[str]:
+def _head(plan: Plan, boots: Boots, estimates: Estimates) -> Iterator[str]:
     yield f"### fleet plan: {cell(plan.fleet)}"
     yield ""
     yield f"{total(plan)} Plan {code(plan.id)}{f' for commit {code(plan.commit[:12])}' if plan.commit else ''}."
@@ -60,14 +61,14 @@ def _head(plan: Plan, boots: Boots) -> Iterator[str]:
         yield f"- **deferred** {code(item.gang)}: {_told(item.reason)}"
     if plan.refusals or plan.withheld or plan.unknown or plan.deferred:
         yield ""
-    yield from _table(plan, boots)
+    yield from _table(plan, boots, estimates)
     if plan.transfers:
         yield ""
     for line in transfer_lines(plan.transfers):
         yield f"- image {_told(str(line))}"
 
 
-def _table(plan: Plan, boots: Boots) -> Iterator[str]:
+def _table(plan: Plan, boots: Boots, estimates: Estimates) -> Iterator[str]:
     if not plan.changes:
         return
     outages = {outage.gang: outage for outage in plan.outages}
@@ -75,21 +76,22 @@ def _table(plan: Plan, boots: Boots) -> Iterator[str]:
     yield "| what | lane | nodes | why | dark |"
     yield "|---|---|---|---|---|"
     for change in order:
-        yield _row(change, outages.get(change.gang), boots)
+        outage = outages.get(change.gang)
+        yield _row(change, outage, dark_words(outage, boots, estimates) if outage is not None else "")
 
 
-def _row(change: Change, outage: Outage | None, boots: Boots) -> str:
+def _row(change: Change, outage: Outage | None, dark: str) -> str:
     what = f"**{change.kind}**" if change.kind in DELETES else str(change.kind)
     nodes = shortened(", ".join(change.nodes), LINE)
-    return f"| {what} | {code(change.gang)} | {cell(nodes)} | {_told(change.reason)} | {_dark(outage, boots)} |"
+    return f"| {what} | {code(change.gang)} | {cell(nodes)} | {_told(change.reason)} | {_dark(outage, dark)} |"
 
 
-def _dark(outage: Outage | None, boots: Boots) -> str:
+def _dark(outage: Outage | None, dark: str) -> str:
     if outage is None:
         return ""
     others = [name for name in outage.stops if name != outage.gang]
     stops = f"; stops {', '.join(code(name) for name in others)}" if others else ""
-    return f"{dark_time(boots.get(outage.gang, ()), outage.stop_s, outage.budget_s)}{stops}"
+    return f"{dark}{stops}"
 
 
 def _told(text: str) -> str:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from reconciler.core.diff import FieldChange
+from reconciler.core.estimates import NOTHING, Estimates
 from reconciler.core.plan import Change, Foreign, Kind, Op, Outage, Plan, Refusal, Step, Withheld
 from reconciler.views.transfer_text import Told, short, transfer_lines
-from reconciler.views.words import count, dark_time, one_line, shortened
+from reconciler.views.words import count, dark_time, duration, expected_dark_time, one_line, shortened
 
 SIGNS = {
     Kind.BOOT: "+",
@@ -25,6 +26,8 @@ FIELDS_SHOWN = 12
 NAMES_SHOWN = 12
 NAME_WIDTH = 48
 """Reasons stand in a column up to this width of lane names."""
+NOUNS = {Op.PULL: "pull", Op.PREFLIGHT: "preflight", Op.STOP: "stop", Op.ROOM: "free memory", Op.VERIFY: "boot"}
+"""Steps of which it is told how long they take."""
 LINE_WIDTH = 100
 """What is told of an image goes on in the next line beyond this."""
 VALUE_SHOWN = 160
@@ -33,9 +36,17 @@ VALUE_SHOWN = 160
 Boots = Mapping[str, Sequence[float]]
 
 
-def plan_text(plan: Plan, boots: Boots, observed_s: float | None = None) -> str:
+def plan_text(plan: Plan, boots: Boots, observed_s: float | None = None, estimates: Estimates = NOTHING) -> str:
     """The whole plan. `boots`: recorded boot times in seconds by gang; `observed_s`: how long looking took."""
-    return "".join(f"{one_line(line)}\n" for line in _Text(plan, boots, observed_s).lines())
+    return "".join(f"{one_line(line)}\n" for line in _Text(plan, boots, observed_s, estimates).lines())
+
+
+def dark_words(outage: Outage, boots: Boots, estimates: Estimates) -> str:
+    """How long nothing answers: by the lane's own last boots, else by those of its image on such nodes elsewhere."""
+    dark = estimates.dark_of(outage.gang)
+    if dark is not None and dark.boot is not None:
+        return expected_dark_time(dark, outage.stop_s, outage.budget_s)
+    return dark_time(boots.get(outage.gang, ()), outage.stop_s, outage.budget_s)
 
 
 def total(plan: Plan) -> str:
@@ -60,6 +71,7 @@ class _Text:
     plan: Plan
     boots: Boots
     observed_s: float | None
+    estimates: Estimates
 
     def lines(self) -> Iterator[str]:
         plan = self.plan
@@ -87,7 +99,7 @@ class _Text:
 
     def _outage(self, outage: Outage, shown: set[str]) -> Iterator[str]:
         verb = "goes" if len(outage.nodes) == 1 else "go"
-        dark = dark_time(self.boots.get(outage.gang, ()), outage.stop_s, outage.budget_s)
+        dark = dark_words(outage, self.boots, self.estimates)
         later = " (withheld for now)" if outage.gang in self._away else ""
         yield f"{' '.join(outage.nodes)} {verb} dark for {dark}{later}"
         for name in (*(name for name in outage.stops if name != outage.gang), outage.gang):
@@ -124,6 +136,7 @@ class _Text:
         coming = [item for item in self.plan.transfers if item.gang == change.gang]
         for told in transfer_lines(coming):
             yield from _image(told)
+        yield from self._expected(change)
         yield from (f"      note    {note}" for note in change.notes)
         if change.kind in {Kind.CLEAN, Kind.PROVE}:
             yield from self._removed(change)
@@ -131,6 +144,18 @@ class _Text:
             yield _field(field)
         if len(change.fields) > FIELDS_SHOWN:
             yield f"      and {len(change.fields) - FIELDS_SHOWN} more fields; `fleet plan --json` shows all"
+
+    def _expected(self, change: Change) -> Iterator[str]:
+        """What each kind of step takes where something is recorded of any; what is not known is said to be unknown."""
+        parts = []
+        for op, noun in NOUNS.items():
+            steps = self._steps.get((change.gang, op), [])
+            known = [found for step in steps if (found := self.estimates.steps.get(step.id)) is not None]
+            if steps and not (op is Op.PULL and not known):  # what a pull takes is told with its bytes
+                took = duration(max(item.seconds for item in known)) if known else "unknown"
+                parts.append(f"{noun} {took}")
+        if any(not part.endswith("unknown") for part in parts):
+            yield f"      expect  {', '.join(parts)}"
 
     def _removed(self, change: Change) -> Iterator[str]:
         """The containers that go for good, and which of them run."""

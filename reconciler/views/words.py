@@ -2,9 +2,21 @@
 
 from collections.abc import Sequence
 
+from reconciler.core.durations import Expected
+from reconciler.core.estimates import Dark
 from reconciler.core.figures import duration, size
 
-__all__ = ["boot_time", "count", "dark_time", "duration", "one_line", "shortened", "size"]
+__all__ = [
+    "boot_time",
+    "count",
+    "dark_time",
+    "duration",
+    "expected_dark_time",
+    "one_line",
+    "shortened",
+    "size",
+    "spread",
+]
 
 
 def one_line(text: str) -> str:
@@ -27,6 +39,28 @@ def count(number: int, noun: str) -> str:
 def dark_time(boots: Sequence[float], stop_s: float, budget_s: float) -> str:
     """How long nothing answers: stopping what runs, then booting what takes its place."""
     return f"{boot_time(boots, budget_s)}, after up to {duration(stop_s)} to stop what runs"
+
+
+def expected_dark_time(dark: Dark, stop_s: float, budget_s: float) -> str:
+    """The same from what earlier times of this image, model and kind of node tell; the boot is named by itself."""
+    if dark.boot is None or dark.seconds is None:
+        return dark_time((), stop_s, budget_s)
+    parts = [f"boot {duration(dark.boot.seconds)}"]
+    parts += [f"stop {duration(dark.stop.seconds)}"] if dark.stop is not None else []
+    parts += [f"free memory {duration(dark.room.seconds)}"] if dark.room is not None and dark.room.seconds >= 1 else []
+    after = "" if dark.stop is not None else f", after up to {duration(stop_s)} to stop what runs"
+    return f"about {duration(dark.seconds)} ({', '.join(parts)}; {spread(dark.boot)}){after}"
+
+
+def spread(found: Expected) -> str:
+    """ "the last five took 2m58s to 3m41s"."""
+    if found.count == 1:
+        return "as the last time"
+    number = NUMBERS.get(found.count, str(found.count))
+    return f"the last {number} took {duration(found.low_s)} to {duration(found.high_s)}"
+
+
+NUMBERS = {2: "two", 3: "three", 4: "four", 5: "five"}
 
 
 def boot_time(boots: Sequence[float], budget_s: float) -> str:

@@ -1,6 +1,6 @@
 """Records the state's tests are made of."""
 
-from state import Hold, Quarantine, Revision, Run, Store
+from state import Hold, Measure, Quarantine, Revision, Run, Store
 
 
 def a_run(name: str = "r1", at: float = 1_000.0) -> Run:
@@ -44,12 +44,20 @@ def a_quarantine(
     return Quarantine(gang, fingerprint, cause, run, at=3_000.0)
 
 
+def a_measure(seconds: float = 60.0, kind: str = "boot", run: str = "r1", model: str = "tiny") -> Measure:
+    size_bytes = 2**40 if kind == "pull" else None
+    return Measure(
+        kind, "pair/tiny", "n1", "sha256:aa", model, "linux/arm64 1 x GB10", seconds, size_bytes, run, 4_000.0
+    )
+
+
 def fill(store: Store) -> None:
     """Something of everything."""
     store.begin_run(a_run("r1"))
     for result in ("applied", "failed"):
         store.outcome("r1", intend(store, "r1"), result, "as it was told", 1_002.0)
     store.confirm(a_revision(1))
+    store.measure((a_measure(), a_measure(30.0, "pull")))
     store.claim_plan("plan-1", "r1", 1_003.0)
     store.end_run("r1", 0, 1_004.0)
     store.begin_run(a_run("r2", at=1_500.0))

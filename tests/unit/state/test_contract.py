@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from state import Entry, Intent, MemoryStore, MisuseError, Outcome, Snapshot, StateError, Store, open_store
-from tests.unit.state.samples import a_hold, a_quarantine, a_revision, a_run, fill, intend
+from tests.unit.state.samples import a_hold, a_measure, a_quarantine, a_revision, a_run, fill, intend
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
@@ -314,3 +314,21 @@ def test_what_is_not_sound_is_not_restored(store: Store, broken: Snapshot) -> No
     with pytest.raises(StateError, match="is not sound"):
         store.restore(broken)
     assert store.snapshot() == Snapshot()
+
+
+def test_of_each_subject_the_last_measures_come_back_newest_first(store: Store) -> None:
+    store.begin_run(a_run())
+    assert store.measures(3) == ()
+    boots = [a_measure(float(seconds)) for seconds in range(1, 6)]
+    pull, other = a_measure(9.0, "pull"), a_measure(7.0, model="huge")
+    store.measure((*boots[:3], pull))
+    store.measure((other, *boots[3:]))
+    store.measure(())
+    assert store.measures(2) == (boots[4], boots[3], other, pull)
+    assert store.measures(9) == (boots[4], boots[3], other, pull, *reversed(boots[:3]))
+
+
+def test_a_measure_is_of_a_known_run(store: Store) -> None:
+    with pytest.raises(StateError):
+        store.measure((a_measure(run="nobody"),))
+    assert store.measures(9) == ()

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, create_engine
 from state import StateError, open_store, read_store
 from state.migrating import SCRIPTS, stamp, upgrade
 from state.schema import VERSION, metadata, revision_of, stamped
-from tests.unit.state.samples import a_hold, a_run, intend
+from tests.unit.state.samples import a_hold, a_measure, a_run, intend
 
 RELEASED = Path(__file__).parents[2] / "fixtures" / "state"
 
@@ -55,6 +55,8 @@ def test_the_state_of_the_first_release_is_taken_over_with_all_it_has(folder: Pa
     assert [entry.run_id for entry in store.open_entries()] == ["r2"]
     assert [(item.boot_s, item.spec, item.how) for item in store.revisions(None, 9)] == [(12.5, "", "apply")]
     store.place_hold(a_hold())
+    store.measure((a_measure(run="r2"),))
+    assert store.measures(1) == (a_measure(run="r2"),)
     assert intend(store, "r2") == 2
     assert store.verify() == ()
     store.close()

@@ -1,0 +1,30 @@
+"""How long things took, as a table for a terminal: what a plan expects of the next time."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from reconciler.core.durations import Known
+from reconciler.views.words import count, duration, one_line
+
+DIGEST_SHOWN = 19
+"""So many letters of a digest tell it from others."""
+
+
+def durations_text(found: Sequence[Known]) -> str:
+    """A block for each model, image and kind of node; empty when nothing is known."""
+    lines: list[str] = []
+    for (model, image, node_class), group in groupby(found, key=lambda item: (item.model, item.image, item.node_class)):
+        items = list(group)
+        gangs = ", ".join(dict.fromkeys(gang for item in items for gang in item.gangs))
+        lines.append(f"{model} · image {image[:DIGEST_SHOWN]} · {node_class} ({gangs})")
+        lines += [f"  {_line(item)}" for item in items]
+    return "".join(f"{one_line(line)}\n" for line in lines)
+
+
+def _line(item: Known) -> str:
+    times = item.expected
+    if times.count == 1:
+        return f"{item.kind:<10}{duration(times.seconds):>8}  once"
+    spread = f"{duration(times.low_s)} to {duration(times.high_s)}"
+    told = f"{count(times.count, 'time')}, {spread}; last {duration(item.last_s)}"
+    return f"{item.kind:<10}{duration(times.seconds):>8}  {told}"
