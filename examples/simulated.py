@@ -2,9 +2,9 @@
 
     python -m examples.simulated examples/dgx-lab/fleet.yaml 'apply --yes' 'plan --file examples/dgx-lab/evening.yaml'
 
-The nodes are as the spec declares them, in good order, and know every image of its lanes; local builds are on each of
-them. The commands run one after the other on the same nodes, in virtual time; `--file` is the first spec where a
-command names none. What they record is thrown away.
+The nodes are as the spec declares them, in good order, with whole models. Every image of the lanes can be had; local
+builds are on each node; engines know what their probes expect. The commands run one after the other on the same nodes,
+in virtual time; `--file` is the first spec where a command names none. What they record is thrown away.
 """
 
 import argparse
@@ -21,10 +21,19 @@ from pathlib import Path
 import specs
 from reconciler.cli.main import run
 from reconciler.cli.wiring import Wiring
+from reconciler.core.desired import ContainerSpec
 from reconciler.core.host import ROCE_V2, Gid, Interface, RdmaPort
 from reconciler.core.models import ModelFacts, ModelFile, ModelPlace
 from reconciler.engines import RULES
-from reconciler.testing import SimImage, SimNodeConfig, SimulatedFleet, engine_behaviour, run_simulated
+from reconciler.testing import (
+    Behaviour,
+    Serves,
+    SimImage,
+    SimNodeConfig,
+    SimulatedFleet,
+    engine_behaviour,
+    run_simulated,
+)
 from specs.paths import normal_path, placeholders
 
 SEED = 7
@@ -39,8 +48,15 @@ MEMORY_BYTES = 128 * 2**30
 def images_of(spec: specs.Spec) -> list[SimImage]:
     """The images of all lanes, built for each platform that the fleet has."""
     platforms = sorted({node.platform for node in spec.nodes.values()})
-    found = {lane.image.digest: _image(lane.image, platforms) for lane in spec.lanes.values()}
+    answers = _answers(spec)
+    found = {lane.image.digest: _image(lane.image, platforms, answers) for lane in spec.lanes.values()}
     return list(found.values())
+
+
+def _answers(spec: specs.Spec) -> dict[str, str]:
+    """To each question of the lanes' probes, what it expects."""
+    probes = [probe for lane in spec.lanes.values() for probe in lane.health.probes if probe.expect is not None]
+    return {probe.chat or probe.completion or "": f" {probe.expect}." for probe in probes}
 
 
 def simulated(spec: specs.Spec, images: Sequence[SimImage]) -> SimulatedFleet:
@@ -65,12 +81,16 @@ def _gid(spec: specs.Spec, node: str) -> int:
     return next((index for index in wanted if index is not None), 0)
 
 
-def _image(image: specs.ImageRef, platforms: list[str]) -> SimImage:
+def _image(image: specs.ImageRef, platforms: list[str], answers: dict[str, str]) -> SimImage:
+    def behave(container: ContainerSpec) -> Behaviour:
+        found = engine_behaviour(container)
+        return replace(found, answers={**answers, **found.answers}) if isinstance(found, Serves) else found
+
     return SimImage(
         image.text,
         image.digest,
         tuple((platform, IMAGE_BYTES) for platform in platforms),
-        engine_behaviour,
+        behave,
         is_local=image.kind == "id",
     )
 
