@@ -23,7 +23,10 @@ def ask(name, parse):
     except (TypeError, ValueError) as error:
         sys.exit(f"{name} refuses the arguments: {error}")
     except (ImportError, RuntimeError) as error:
-        text = f"{type(error).__name__}: {error}"
+        chain = [error]
+        while chain[-1].__context__ is not None:
+            chain.append(chain[-1].__context__)
+        text = "; ".join(f"{type(item).__name__}: {item}" for item in reversed(chain))
         marks = ("libcuda", "libnvidia", "NVIDIA driver", "infer device type", "No accelerator", "is not available")
         if not any(mark in text for mark in marks):
             raise
