@@ -5,6 +5,7 @@
 #   hang      serves every page, and never answers a question
 #   dies      serves, and ends ten seconds later with an error of its GPU
 #   eats      takes memory until something stops it
+#   quiet     serves, and says nothing
 #   flood     ten thousand lines a second, for as long as it serves
 #   drown     the same for three seconds, then an error
 #   line      one line of five megabytes, then an error
@@ -62,6 +63,7 @@ case $mode in
   hang) echo "INFO Application startup complete."; serve; wait ;;
   dies) serve; sleep 10; echo "CUDA error: an illegal memory access was encountered"; exit 1 ;;
   eats) sleep 3; echo "loading weights"; tail /dev/zero ;;
+  quiet) serve; wait ;;
   flood) serve; flood ;;
   drown) flood 3; fail ;;
   line) head -c 5000000 /dev/zero | tr '\0' x; echo; fail ;;
