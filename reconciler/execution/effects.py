@@ -27,7 +27,7 @@ from reconciler.execution.gate import GangWatch
 from reconciler.execution.leasing import LeaseKeeper
 from reconciler.execution.moved import Moved
 from reconciler.execution.outcomes import APPLIED, NOOP, Outcome, failed, stale
-from reconciler.execution.postmortem import explained, shown
+from reconciler.execution.postmortem import explained, named, shown
 from reconciler.execution.preflight import Preflights, removed
 from reconciler.execution.proving import wait_until_proved
 from reconciler.execution.secrets import Secrets
@@ -70,7 +70,7 @@ class Effects:
         else:
             attempts = Attempts(self.plan, self.fleet, self.leases)
             outcome = await attempts.of(step, self._handler(step, say), lambda text: say(Progress(0, None, text)))
-        return shown(outcome, hide)
+        return shown(named(step, outcome), hide)
 
     def hider(self, step: Step) -> Callable[[str], str]:
         """Takes the values of the gang's secrets out of a text: engines may print what they were given."""

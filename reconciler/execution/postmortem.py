@@ -13,6 +13,8 @@ from reconciler.core.ends import End, blamed, ends_of, error_of
 from reconciler.core.explain import describe_end
 from reconciler.core.gate import Verdict
 from reconciler.core.log_text import last_lines, readable
+from reconciler.core.machine import Status
+from reconciler.core.plan import Op, Step
 from reconciler.execution.gate import GangWatch
 from reconciler.execution.outcomes import Outcome, failed
 from reconciler.nodes.errors import NodeError
@@ -94,6 +96,18 @@ def _end_told(end: End) -> str:
 
 def _told(what: str, cause: Cause | None) -> str:
     return f"{what}: {cause.told}" if cause else what
+
+
+EXPLAINED = frozenset({Op.START, Op.PREFLIGHT})
+"""Steps that fail for what the engine, or Docker of its image, says."""
+
+
+def named(step: Step, outcome: Outcome) -> Outcome:
+    """The failure of such a step with its cause, when the catalogue has one for what was said."""
+    if outcome.status is not Status.FAILED or outcome.cause or step.op not in EXPLAINED:
+        return outcome
+    cause = diagnose([readable(line) for line in (*outcome.logs, outcome.detail)], None, oom_killed=False)
+    return replace(outcome, detail=_told(outcome.detail, cause), cause=cause.id if cause else "")
 
 
 Hide = Callable[[str], str]

@@ -1,5 +1,6 @@
 """Boots that fail, on simulated nodes: who is blamed, for what, and where a person reads of it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,14 @@ def test_a_status_does_not_wait_for_a_log_that_hangs(tmp_path: Path) -> None:
     pair = next(lane for lane in story.status().lanes if lane.lane == "pair")
     assert "rank 1 on node2 exited 1" in pair.detail
     assert story.nodes.now_s - before_s < 5.0
+
+
+def test_an_image_that_cannot_be_started_says_why(tmp_path: Path) -> None:
+    story = Story(tmp_path, SOLO)
+    refused = Fault.fail("node3", "start")
+    said = 'Docker refused: exec: "toolchain.py": executable file not found in $PATH'
+    story.nodes.inject(replace(refused, message=said))
+    failure = story.apply().failures[0]
+    assert "no-program" == failure.cause
+    assert failure.detail.startswith(said)
+    assert "Compare the lane's `entrypoint`" in failure.detail

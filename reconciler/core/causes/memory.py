@@ -63,7 +63,7 @@ MEMORY = (
         id="shm-too-small",
         title="shared memory is too small",
         explanation="The workers of one node exchange data in /dev/shm, and Docker's default of 64 MB is used up.",
-        mend="Raise the lane's `shm` (16GiB is usual), or set `ipc: host` where the lane can.",
+        mend="Raise the lane's `shm_size`; 16GiB is usual.",
         patterns=(
             r"insufficient shared memory \(shm\)",
             r"Error while (creating|attaching to) shared memory segment",

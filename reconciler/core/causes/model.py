@@ -40,7 +40,7 @@ MODEL = (
         id="model-link-broken",
         title="a link of the model leads out of what the container sees",
         explanation="The file is a link into the cache's blobs, and its target is not inside the lane's mounts.",
-        mend="Mount the whole cache that the links point into, or make the links relative inside it; "
+        mend="Mount the whole cache that the links point into, or turn the links into relative ones inside it; "
         "`fleet models verify` lists them.",
         patterns=(r"No such file or directory: \S*/(snapshots|blobs)/\S*",),
     ),

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.core.causes import CATALOGUE, diagnose, is_symptom, last_error
+from tests.unit.views.golden import assert_golden_at
 
 LOGS = Path(__file__).parents[2] / "fixtures/causes"
 SAMPLES = sorted(LOGS.glob("*.log"))
@@ -76,3 +77,27 @@ def test_an_error_in_unknown_words_is_found_and_what_only_follows_it_is_not() ->
     lines, _, _ = recorded(LOGS / "none/unknown.log")
     assert "RuntimeError: the flux capacitor is not charged" == last_error(lines)
     assert "" == last_error(recorded(LOGS / "none/follows-another.log")[0])
+
+
+INTRO = """# Why an engine ended
+
+When a boot fails, or a rank dies under a ready lane, `fleet apply` and `fleet status` name the rank that ended first,
+its exit code, whether the kernel's out-of-memory killer ended it, its last log lines (cut, readable, without secrets),
+and a cause from this catalogue with what to do. `--json` has the cause's `id`.
+
+* Lines that only tell of another rank's end ("connection closed by peer") are no cause.
+* Which rank ended first is told by the nodes' own clocks. A cause marked with * can follow from another rank's end; it
+  is named only where no other rank has a better reason, so that clocks that disagree do not put the blame wrong.
+* An error in no wording of this catalogue is shown as the engine put it.
+
+The first entry that fits is the cause. Entries are data: see "A cause" in [ARCHITECTURE.md](../ARCHITECTURE.md).
+
+| id | cause | what to do |
+|---|---|---|
+"""
+
+
+def test_the_page_of_causes_lists_them_all_in_order() -> None:
+    """Written anew by FLEET_GOLDEN=write."""
+    rows = (f"| `{item.id}`{' *' if item.may_follow else ''} | {item.title} | {item.mend} |\n" for item in CATALOGUE)
+    assert_golden_at(LOGS.parents[2] / "docs/causes.md", INTRO + "".join(rows))
