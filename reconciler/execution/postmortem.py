@@ -72,7 +72,9 @@ async def _end_read(fleet: Fleet, end: End) -> End:
     try:
         async with asyncio.timeout(STATUS_S):
             node = await fleet.connect(end.node, STATUS_S)
-            return replace(end, lines=tuple(await node.containers.logs(end.container.id, STATUS_READ)))
+            return replace(
+                end, lines=tuple(await node.containers.logs(end.container.id, STATUS_READ, end.container.started_at))
+            )
     except (NodeError, TimeoutError):
         return end
 
