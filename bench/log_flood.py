@@ -45,6 +45,7 @@ def _looks_at(lab: Lab, folder: Path, node: str, mode: str) -> Callable[[], obje
     mounts = [{"source": "{paths.models}", "target": "/srv/models"}]
     made.custom(mode, "", argv=argv, mounts=mounts, health={"boot": "60s"}, served_name="faulty")
     made.place((mode, "single-3"))
+    made.edit("fleet.yaml", lambda content: content.update(fleet=mode))  # or one spec would not want the other's lane
     made.apply()
     return lambda: _status(made)
 
