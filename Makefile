@@ -61,8 +61,9 @@ format: $(STAMP) ## Format the code
 	@$(BIN)/ruff check --fix -q . ; $(BIN)/ruff format .
 
 .PHONY: spec-reference
-spec-reference: $(STAMP) ## Write docs/spec.md anew, from the JSON Schema
+spec-reference: $(STAMP) ## Write docs/spec.md and docs/checks.md anew
 	@$(BIN)/python scripts/spec_reference.py
+	@$(BIN)/python -m scripts.check_reference
 
 .PHONY: bench
 bench: $(STAMP) ## Measure against named baselines; writes bench/results.json

@@ -7,6 +7,7 @@ async with fleet:
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +16,12 @@ from typing import Self
 
 import specs
 import state
-from reconciler import history
+from reconciler import history, plugins
 from reconciler.applying import Application, Applied
+from reconciler.core.checks import Judge
 from reconciler.core.classify import GangView
 from reconciler.core.desired import Desired, Gang
+from reconciler.core.doctor import Diagnosis, examine
 from reconciler.core.drift import Finding, findings
 from reconciler.core.durations import node_classes
 from reconciler.core.estimates import NOTHING, Estimates, estimates
@@ -155,7 +158,17 @@ class Fleet:
 
     def plan(self, observed: Observed, *, commit: str | None = None, allow_empty: bool = False) -> Plan:
         """What `apply` would do. Pure."""
-        return make_plan(self.desired, observed, PlanOptions(TOOL, commit, allow_empty))
+        return make_plan(self.desired, observed, self.options(commit, allow_empty=allow_empty))
+
+    def options(self, commit: str | None = None, *, allow_empty: bool = False) -> PlanOptions:
+        """What plans of today are made with: the day that silences are held against, and the checks of packages."""
+        today = time.strftime("%Y-%m-%d")
+        return PlanOptions(TOOL, commit, allow_empty, today, plugins.checks())
+
+    def doctor(self, observed: Observed) -> Diagnosis:
+        """What every check says of the nodes and lanes. Changes nothing."""
+        options = self.options()
+        return examine(self.desired, observed, Judge.of(self.desired, options.today, options.checks))
 
     async def apply(
         self,

@@ -15,8 +15,10 @@ from specs.requirements import Requirement
 from specs.roles import Role, Roles
 from specs.rules import Rule
 from specs.schema import json_schema
+from specs.silences import Checks, Silence
 
 __all__ = [
+    "Checks",
     "Cluster",
     "Diagnostic",
     "Docker",
@@ -47,6 +49,7 @@ __all__ = [
     "Roles",
     "Rule",
     "Secret",
+    "Silence",
     "Spec",
     "SpecErrors",
     "Ssh",

@@ -17,7 +17,7 @@ MAX_INCLUDE_DEPTH = 16
 
 KEYS = ("include", *Spec.model_fields)
 
-RECORDS = ("images", "state", "retain")
+RECORDS = ("images", "state", "retain", "checks")
 """Sections that are one value, not objects by name: written in one file, whole."""
 
 

@@ -18,6 +18,7 @@ from specs.problems import explain
 from specs.records import Record
 from specs.rules import RULES, Rule
 from specs.scalars import Mode, Shape, to_data
+from specs.silences import Checks
 from specs.tree import Entry, Loc, Mapping, Sequence, Tree, value_place
 
 T = TypeVar("T")
@@ -61,13 +62,13 @@ def load(path: Path, rules: tuple[Rule, ...] = ()) -> Spec:
     fleet = parts.fleet(required=files.complete)
     sections = {name: parts.section(name) for name in _SECTIONS}
     placements = parts.placements()
-    images, state, retain = parts.images(), parts.state(), parts.retain()
+    images, state, retain, checks = parts.images(), parts.state(), parts.retain(), parts.checks()
     draft = _draft(sections, placements, files)
     for rule in (*RULES, *rules):
         faults.extend(rule(draft))
     if faults or fleet is None or images is None:
         raise SpecErrors(faults)
-    kept: dict[str, Any] = {"images": images, "state": state, "retain": retain, **sections}
+    kept: dict[str, Any] = {"images": images, "state": state, "retain": retain, "checks": checks, **sections}
     spec = Spec(fleet=fleet, placements=tuple(placements.values()), **kept)
     return spec.with_source(files.order[0].parent.absolute(), tuple(files.order), partial(value_place, files.tree))
 
@@ -146,6 +147,12 @@ class _Parts:
         entry = self.tree.entries.get("retain")
         found = self._check(_RETAIN.validate_python, entry.value, ("retain",)) if entry else None
         return RETAIN if found is None else found
+
+    def checks(self) -> Checks:
+        """Return how checks are taken; the default where nobody says so, or after a fault."""
+        entry = self.tree.entries.get("checks")
+        found = self._check(Checks.model_validate, entry.value, ("checks",), model=Checks) if entry else None
+        return Checks() if found is None else found
 
     def placements(self) -> dict[int, Placement]:
         """Return the valid placements by their position in the list."""

@@ -15,6 +15,7 @@ from specs.fields import Name, RegistryHost, StatePlace
 from specs.inventory import Cluster, Images, Node, Registry
 from specs.lanes import Lane, Model, Placement
 from specs.records import Record
+from specs.silences import Checks
 from specs.tree import Loc
 
 RETAIN = 1
@@ -50,6 +51,7 @@ class Spec(Record):
         default=RETAIN,
         description="how many earlier generations of each placement stay on its nodes, stopped, for `fleet rollback`",
     )
+    checks: Checks = Field(default=Checks(), description="how checks are taken; `fleet doctor --list` explains each")
     nodes: dict[Name, Node] = Field(default_factory=dict, description="the machines by name")
     clusters: dict[Name, Cluster] = Field(default_factory=dict, description="ordered sets of nodes by name")
     models: dict[Name, Model] = Field(default_factory=dict, description="models by name")

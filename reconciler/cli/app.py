@@ -4,6 +4,7 @@ import typer
 
 from reconciler.cli import (
     apply,
+    doctor,
     down,
     drift,
     history,
@@ -43,6 +44,7 @@ for module in (
     resume,
     rollback,
     status,
+    doctor,
     hold,
     lease,
     logs,

@@ -118,13 +118,11 @@ def sync(
     deadline: Deadline = DEFAULT_DEADLINE_S,
 ) -> None:
     """Plan the staging alone, ask, carry it out."""
-    from reconciler.core.options import PlanOptions
     from reconciler.core.sync import make_sync_plan, nodes_to_sync
-    from reconciler.version import TOOL
 
     fleet = load(context, file)
     must_be_known("cluster", cluster or (), fleet.spec.clusters)
-    options, clusters = PlanOptions(TOOL, commit_of(file)), frozenset(cluster) if cluster else None
+    options, clusters = fleet.options(commit_of(file)), frozenset(cluster) if cluster else None
 
     async def work(fleet: "Fleet") -> int:
         observed = await fleet.observe(deadline, nodes_to_sync(fleet.desired, clusters))

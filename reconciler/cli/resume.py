@@ -123,14 +123,12 @@ def _must_be_said_again(found: "Unfinished") -> int:
 
 def _planned(fleet: "Fleet", found: "Unfinished", observed: "Observed", commit: str | None) -> "tuple[Fleet, Plan]":
     """What is left to do for the gangs of the run, in whole groups: what its command would do for them."""
-    from reconciler.core.options import PlanOptions
     from reconciler.core.sync import make_sync_plan
     from reconciler.core.targets import narrowed
     from reconciler.resume import Touched
-    from reconciler.version import TOOL
 
     if found.run.command == "images sync":
-        made = make_sync_plan(fleet.desired, observed, None, PlanOptions(TOOL, commit))
+        made = make_sync_plan(fleet.desired, observed, None, fleet.options(commit))
     elif found.run.command == "down":
         fleet = fleet.without(frozenset(gang.lane for gang in fleet.desired.gangs))
         made = fleet.plan(observed, commit=commit, allow_empty=True)

@@ -14,6 +14,7 @@ from reconciler.core.desired import (
     NodeDeclaration,
     Preflight,
     RankSpec,
+    Silence,
     TransferSettings,
     Wire,
 )
@@ -43,7 +44,17 @@ def desired_fleet(spec: specs.Spec, lock: Lock = NO_LOCK) -> Desired:
     )
     gangs = tuple(sorted((_gang(spec, lock, item) for item in spec.placements), key=lambda gang: gang.address))
     transfer = TransferSettings(spec.images.uplink, spec.images.unpack, spec.images.relay)
-    return Desired(spec.fleet, spec.fingerprint, nodes, gangs, transfer=transfer, retain=spec.retain)
+    return Desired(
+        fleet=spec.fleet,
+        spec_fingerprint=spec.fingerprint,
+        nodes=nodes,
+        gangs=gangs,
+        transfer=transfer,
+        retain=spec.retain,
+        silences=tuple(
+            Silence(item.check, item.address, item.reason, item.until.isoformat()) for item in spec.checks.silence
+        ),
+    )
 
 
 def engines_exist(draft: specs.Draft) -> Iterator[specs.Diagnostic]:

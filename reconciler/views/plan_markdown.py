@@ -59,7 +59,12 @@ def _head(plan: Plan, boots: Boots, estimates: Estimates) -> Iterator[str]:
         yield f"- **unreachable** {code(state.node)}: {_told(state.reason)}"
     for item in plan.deferred:
         yield f"- **deferred** {code(item.gang)}: {_told(item.reason)}"
-    if plan.refusals or plan.withheld or plan.unknown or plan.deferred:
+    for passed in plan.silenced:
+        let = f"**silenced** until {passed.silence.until} {code(passed.finding.address)}"
+        yield f"- {let}: {_told(passed.finding.evidence)}"
+    for notice in dict.fromkeys(item.evidence for item in plan.notices):
+        yield f"- **warning** {_told(notice)}"
+    if plan.refusals or plan.withheld or plan.unknown or plan.deferred or plan.silenced or plan.notices:
         yield ""
     yield from _table(plan, boots, estimates)
     if plan.transfers:

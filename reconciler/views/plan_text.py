@@ -229,6 +229,11 @@ def _field(field: FieldChange) -> str:
 def _remarks(plan: Plan) -> Iterator[str]:
     for item in plan.deferred:
         yield f"deferred: {item.gang}: {item.reason}"
+    for told in dict.fromkeys(f"{item.evidence} ({item.check})" for item in plan.notices):
+        yield f"warning: {told}"
+    for passed in plan.silenced:
+        until, reason = passed.silence.until, passed.silence.reason
+        yield f"silenced until {until}: {passed.finding.evidence} ({passed.finding.check}; {reason})"
     if plan.foreign:
         yield f"foreign: {_names([_foreign(item) for item in plan.foreign])}"
     if plan.unchanged:

@@ -38,6 +38,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "reconciler.person",
         "reconciler.resume",
     ),
+    "reconciler.plugins": ("reconciler.core",),
     "reconciler.fleet": (
         "specs",
         "state",
@@ -49,6 +50,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "reconciler.images",
         "reconciler.nodes",
         "reconciler.person",
+        "reconciler.plugins",
         "reconciler.version",
     ),
     "reconciler.rollback": ("state", "reconciler.core", "reconciler.fleet", "reconciler.person"),

@@ -89,9 +89,9 @@ def disk_low(site: Site) -> Iterator[Finding]:
 
 
 def gpu_count(site: Site) -> Iterator[Finding]:
-    """What the spec says a node has."""
+    """What the spec says a node has; one that says nothing has none that matter."""
     declared, there = site.declared.gpus, len(site.facts.gpus)
-    if declared != there:
+    if declared and declared != there:
         yield site.found(
             "gpu-count",
             Result.WARN,
