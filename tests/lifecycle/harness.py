@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from reconciler.core.events import Event
 from reconciler.core.plan import Plan
+from reconciler.core.preflight import SUFFIX
 from reconciler.core.status import FleetStatus
 from reconciler.core.sync import make_sync_plan, nodes_to_sync
 from reconciler.fleet import Applied, Fleet
@@ -164,6 +165,15 @@ class Story:
             if item.owner is not None
         }
 
+    def tried_out(self) -> list[str]:
+        """Containers of preflights that are there now, as "node/name"."""
+        return [
+            f"{node.name}/{item.name}"
+            for node in self.nodes.nodes
+            for item in node.facts().containers
+            if item.preflight
+        ]
+
     def running_lanes(self) -> dict[str, int]:
         """How many ranks of each lane run."""
         found: dict[str, int] = {}
@@ -174,5 +184,6 @@ class Story:
         return found
 
     def created(self) -> list[str]:
-        """Every container that was ever created, with its node."""
-        return [f"{item.node}/{item.name}" for item in self.nodes.history() if item.what == "created"]
+        """Every container of a rank that was ever created, with its node. What is cut short is tried out once more."""
+        made = (item for item in self.nodes.history() if item.what == "created" and not item.name.endswith(SUFFIX))
+        return [f"{item.node}/{item.name}" for item in made]
