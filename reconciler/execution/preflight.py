@@ -8,8 +8,10 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from reconciler.core.causes import diagnose
 from reconciler.core.desired import Gang, Preflight
 from reconciler.core.explain import describe_end
+from reconciler.core.log_text import last_lines, readable
 from reconciler.core.observed import Container
 from reconciler.core.plan import Plan, Step
 from reconciler.core.preflight import preflight_container, preflight_labels
@@ -20,8 +22,8 @@ from reconciler.nodes.errors import NodeError
 from reconciler.nodes.protocols import OnProgress, Progress
 
 POLL_S = 1.0
-TAIL = 20
-"""So many of its last lines tell why it refuses."""
+READ = 200
+"""So many of its last lines are read for why it refuses; few of them are shown."""
 
 LINE_LETTERS = 300
 """So much of the last line is told with the end itself."""
@@ -75,7 +77,7 @@ class Preflights:
             await node.containers.start(found.id)
         while (look := await node.containers.inspect(found.id)) is not None and look.is_running:
             if now_s() >= deadline_s:
-                logs = tuple(await node.containers.logs(look.id, TAIL))
+                logs = last_lines(await node.containers.logs(look.id, READ))
                 return failed(f"the preflight did not end within {preflight.deadline_s:g} s", logs)
             on_progress(Progress(0, None, f"{preflight.entrypoint[0]} is at work"))
             await asyncio.sleep(POLL_S)
@@ -120,7 +122,9 @@ async def _judged(node: FencedNode, found: Container | None) -> Outcome:
         return failed(f"somebody has removed the preflight's container from {node.name}")
     if found.exit_code == 0:
         return APPLIED
-    logs = tuple(await node.containers.logs(found.id, TAIL))
-    last = next((line.strip() for line in reversed(logs) if line.strip()), "")
-    told = f": {last[:LINE_LETTERS]}" if last else ""
-    return failed(f"the image refuses the command line; its preflight {describe_end(found)}{told}", logs)
+    read = [readable(line) for line in await node.containers.logs(found.id, READ)]
+    cause, logs = diagnose(read, found.exit_code, found.oom_killed), last_lines(read)
+    said = f": {logs[-1][:LINE_LETTERS].strip()}" if logs else ""
+    why = f"; {cause.told}" if cause is not None else ""
+    what = f"the image refuses the command line; its preflight {describe_end(found)}{said}{why}"
+    return failed(what, logs, cause.id if cause is not None else "")
