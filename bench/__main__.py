@@ -8,10 +8,34 @@ import json
 import sys
 from pathlib import Path
 
-from bench import cli_help, image_single, images, journal, log_flood, observe, plan_compute, plan_noop, render, simulate
+from bench import (
+    cli_help,
+    dead_worker,
+    image_single,
+    images,
+    journal,
+    log_flood,
+    observe,
+    plan_compute,
+    plan_noop,
+    render,
+    simulate,
+)
 from bench.measure import Measured
 
-BENCHES = (cli_help, render, plan_compute, journal, simulate, observe, plan_noop, log_flood, images, image_single)
+BENCHES = (
+    cli_help,
+    render,
+    plan_compute,
+    journal,
+    simulate,
+    observe,
+    plan_noop,
+    log_flood,
+    dead_worker,
+    images,
+    image_single,
+)
 SCALES = {"s": 1.0, "ms": 1e3, "MB": 1e-6, "B": 1.0, "runs": 1.0}
 RESULTS = Path(__file__).with_name("results.json")
 

@@ -44,7 +44,8 @@ class StepProgress:
 class StepEnded:
     """A step ended. `logs`: the last lines of the rank that the end is about, when it ended badly.
 
-    `cause`: id of an entry of `core/causes`, when one is known.
+    `cause`: id of an entry of `core/causes`, when one is known. `phases`: of a boot that was proved, in order, and the
+    seconds that each took.
     """
 
     step: Step
@@ -53,6 +54,7 @@ class StepEnded:
     seconds: float
     logs: tuple[str, ...] = ()
     cause: str = ""
+    phases: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,11 @@ class Boot:
         """The boot once it has reached a phase; itself when that is not further on."""
         if ORDER.index(phase) <= ORDER.index(self.phase):
             return self
-        return Boot(phase, now_s, (*self.took, (self.phase, now_s - self.since_s)))
+        return Boot(phase, now_s, self.until(now_s))
+
+    def until(self, now_s: float) -> tuple[tuple[str, float], ...]:
+        """Every phase that it has reached, in order, and the seconds it took up to now."""
+        return (*self.took, (self.phase, now_s - self.since_s))
 
     def told(self, now_s: float, usual: Mapping[str, float]) -> str:
         """ "loading weights 3m12s, usually 4m"."""

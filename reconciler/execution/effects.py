@@ -23,7 +23,7 @@ from reconciler.core.transfer import Relay
 from reconciler.execution.attempts import CONNECT_S, Attempts, Handler
 from reconciler.execution.attempts import told as told_error
 from reconciler.execution.fencing import FencedNode
-from reconciler.execution.gate import GangWatch
+from reconciler.execution.gate import GangWatch, now_s
 from reconciler.execution.leasing import LeaseKeeper
 from reconciler.execution.moved import Moved
 from reconciler.execution.outcomes import APPLIED, NOOP, Outcome, failed, stale
@@ -214,7 +214,8 @@ class Effects:
         if verdict.health is Health.HEALTHY:
             outcome = await self._alone(step, gang)
             is_told = outcome is APPLIED and gang.gate.performance is not None
-            return replace(outcome, detail=verdict.detail) if is_told else outcome
+            detail = verdict.detail if is_told else outcome.detail
+            return replace(outcome, detail=detail, phases=watch.boot.until(now_s()))
         return await explained(watch, verdict)
 
     async def _alone(self, step: Step, gang: Gang) -> Outcome:

@@ -9,13 +9,14 @@ from reconciler.core.machine import Status
 class Outcome:
     """The status, a sentence for people, and log lines of the rank it is about when it ended badly.
 
-    `cause`: id of an entry of `core/causes`, when one is known.
+    `cause`: id of an entry of `core/causes`, when one is known. `phases`: of a boot that was proved, in seconds.
     """
 
     status: Status
     detail: str = ""
     logs: tuple[str, ...] = ()
     cause: str = ""
+    phases: tuple[tuple[str, float], ...] = ()
 
 
 APPLIED = Outcome(Status.APPLIED)

@@ -121,7 +121,8 @@ class Runner:
         self.store.outcome(self.run_id, sequence, outcome.status, outcome.detail, time.time())
         ended = Ended(step, outcome.status, started_s, asyncio.get_running_loop().time())
         self.ended.append(ended)
-        self.on_event(StepEnded(step, outcome.status, outcome.detail, ended.seconds, outcome.logs, outcome.cause))
+        told = (outcome.logs, outcome.cause, outcome.phases)
+        self.on_event(StepEnded(step, outcome.status, outcome.detail, ended.seconds, *told))
         return outcome
 
     async def _unless_called_off(self, effects: Effects, step: Step) -> Outcome:

@@ -146,6 +146,15 @@ def test_an_apply_tells_the_phase_and_for_how_long(tmp_path: Path) -> None:
     assert any(text.startswith("setting up the model 10s | /health answers 503 | load_tensors: ") for text in news)
 
 
+def test_a_boot_that_was_proved_tells_how_long_each_phase_took(tmp_path: Path) -> None:
+    story = edited(tmp_path, head(Serves, boot_s=60.0, phases=LLAMA_PHASES))
+    ended: list[StepEnded] = []
+    story.apply(lambda event: ended.append(event) if isinstance(event, StepEnded) else None)
+    (phases,) = (event.phases for event in ended if event.step.op is Op.VERIFY)
+    assert ["image", "weights", "load", "capture"] == [name for name, _ in phases][:4]
+    assert [12, 12, 24] == [round(seconds) for _, seconds in phases][:3]
+
+
 def test_a_status_tells_the_phase_of_a_lane_that_boots(tmp_path: Path) -> None:
     slow = head(Serves, boot_s=60.0, phases=LLAMA_PHASES)
     story = edited(tmp_path, slow)

@@ -42,6 +42,7 @@ def test_the_first_fatal_line_counts() -> None:
 def test_a_boot_goes_on_and_keeps_how_long_each_phase_took() -> None:
     boot = Boot(FIRST, 100.0).at("weights", 102.0).at("load", 192.0)
     assert Boot("load", 192.0, ((FIRST, 2.0), ("weights", 90.0))) == boot
+    assert ((FIRST, 2.0), ("weights", 90.0), ("load", 8.0)) == boot.until(200.0)
     assert boot is boot.at("weights", 200.0)
     assert boot is boot.at("load", 200.0)
     assert "setting up the model 8s, usually 1m" == boot.told(200.0, {"load": 60.0, "weights": 1.0})
