@@ -116,14 +116,18 @@ MACHINE = (
         title="it was not allowed to",
         explanation="A file, folder or device belongs to somebody else than the user in the container.",
         mend="Check owner and rights of what the lane mounts, and its devices.",
-        patterns=(r"PermissionError", r"[Pp]ermission denied", r"Operation not permitted"),
+        patterns=(r"PermissionError", r"[Pp]ermission denied", r"(?<!_mempolicy: )Operation not permitted"),
     ),
     Signature(
         id="limits",
         title="a limit of the machine was reached",
         explanation="Too many open files or threads.",
         mend="Raise the lane's `ulimits` (nofile, nproc).",
-        patterns=(r"Too many open files", r"can't start new thread", r"pthread_create failed"),
+        patterns=(
+            r"(?<!like .OSError: \[Errno 24\] )Too many open files",
+            r"can't start new thread",
+            r"pthread_create failed",
+        ),
     ),
     Signature(
         id="name-unknown",

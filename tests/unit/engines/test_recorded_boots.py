@@ -1,10 +1,11 @@
-"""What engines really say while they boot, recorded in the lab (`make test-vllm`): phases in order, nothing fatal."""
+"""What engines really say while they boot, recorded in the lab (`make test-vllm`)."""
 
 import re
 from pathlib import Path
 
 import pytest
 
+from reconciler.core.causes import diagnose
 from reconciler.engines import ENGINES
 
 FOLDER = Path(__file__).parents[2] / "fixtures/boots"
@@ -34,9 +35,12 @@ def fatal(engine: str, name: str) -> list[str]:
     ("engine", "name", "expected"),
     [("vllm", "vllm-0.32.0-head", EAGER), ("vllm", "vllm-0.32.0-worker", EAGER[:3])],
 )
-def test_a_boot_tells_its_phases_in_order_and_nothing_fatal(engine: str, name: str, expected: list[str]) -> None:
+def test_a_boot_tells_its_phases_in_order_and_nothing_that_would_explain_an_end(
+    engine: str, name: str, expected: list[str]
+) -> None:
     assert expected == phases(engine, name)
     assert [] == fatal(engine, name)
+    assert diagnose(lines(name), None, oom_killed=False) is None
 
 
 def test_an_argument_that_the_parser_refuses_is_fatal() -> None:
