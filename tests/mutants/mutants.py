@@ -31,9 +31,9 @@ MUTANTS = (
     ),
     Mutant(
         "no-wait-for-memory",
-        "reconciler.execution.effects",
-        "if free is None or free >= need:",
-        "if free is None or free >= 0:",
+        "reconciler.core.room",
+        "if free is not None and free < need:",
+        "if free is not None and free < 0:",
         "the memory that a lane declares is not waited for",
     ),
     Mutant(
