@@ -14,6 +14,7 @@ from reconciler.core.durations import measured
 from reconciler.core.events import LeaseAwaited, RunEnded, RunStarted
 from reconciler.core.leases import Claim
 from reconciler.core.machine import TURNING_PHASES, Machine, Status
+from reconciler.core.model_sync import make_model_sync_plan
 from reconciler.core.observed import Observed
 from reconciler.core.outcome import Exit, apply_exit, cut_short_exit, is_fault_of_version
 from reconciler.core.plan import Op, Plan
@@ -175,6 +176,9 @@ class Application:
 
     def _planned_again(self, observed: Observed) -> Plan:
         """The plan that has to be empty now: after one that only brought images, images are all that counts."""
+        if self.plan.is_sync and any(step.op is Op.FETCH for step in self.plan.steps):
+            models = frozenset(step.target for step in self.plan.steps)
+            return make_model_sync_plan(self.fleet.desired, observed, models)
         if self.plan.is_sync:
             return make_sync_plan(self.fleet.desired, observed)
         return self.fleet.plan(observed, allow_empty=True)

@@ -1,10 +1,12 @@
-"""`fleet models`: which model is where, and whether it is what it should be."""
+"""`fleet models`: which model is where, whether it is what it should be, and copies of it."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reconciler.cli.apply import Yes, carry_out
+from reconciler.cli.images import Clusters
 from reconciler.cli.targets import must_be_known
 from reconciler.cli.wiring import (
     DEFAULT_DEADLINE_S,
@@ -12,6 +14,7 @@ from reconciler.cli.wiring import (
     AsJson,
     Deadline,
     SpecFile,
+    commit_of,
     load,
     run,
     say,
@@ -43,6 +46,14 @@ model is placed on may lack it. Exit code 2: something differs.
 For example: fleet models verify mimo-v26-flash-mopd --node dgx3
 """
 
+SYNC = """Copy models to the nodes whose placed lanes lack them, from another node of the cluster that has them whole.
+
+With rsync, from node to node over the cluster's own network where that can be, else through this machine. What breaks
+off goes on from there the next time; nothing counts before all of it has come and is proved. Starts and stops nothing.
+
+For example: fleet models sync mimo-v26-flash-mopd --cluster 4nodes-switch --yes
+"""
+
 ModelName = Annotated[str | None, typer.Argument(metavar="[MODEL]", help="Only this model.", show_default=False)]
 NodeName = Annotated[str | None, typer.Option("--node", metavar="NODE", help="Only on this node.")]
 
@@ -50,13 +61,14 @@ NodeName = Annotated[str | None, typer.Option("--node", metavar="NODE", help="On
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     models = typer.Typer(
-        help="See models on the nodes, prove them.",
+        help="See models on the nodes, prove them, copy them.",
         callback=_without_a_verb,
         invoke_without_command=True,
         rich_markup_mode=None,
     )
     models.command("ls", help=LS)(ls)
     models.command("verify", help=VERIFY)(verify)
+    models.command("sync", help=SYNC)(sync)
     app.add_typer(models, name="models")
 
 
@@ -111,6 +123,34 @@ def verify(
         return _exit(proofs)
 
     raise typer.Exit(run(context, with_fleet(_loaded(context, file, model, node), work)))
+
+
+def sync(
+    context: typer.Context,
+    model: ModelName = None,
+    cluster: Clusters = None,
+    file: SpecFile = DEFAULT_SPEC,
+    yes: Yes = False,
+    as_json: AsJson = False,
+    deadline: Deadline = DEFAULT_DEADLINE_S,
+) -> None:
+    """Plan the copies alone, ask, carry them out."""
+    from reconciler.core.options import PlanOptions
+    from reconciler.version import TOOL
+
+    fleet = _loaded(context, file, model, None)
+    must_be_known("cluster", cluster or (), fleet.spec.clusters)
+    options = PlanOptions(TOOL, commit_of(file))
+
+    async def work(fleet: "Fleet") -> int:
+        from reconciler.core.model_sync import make_model_sync_plan
+
+        observed = await fleet.observe(deadline)
+        models, clusters = frozenset([model] if model else []), frozenset(cluster) if cluster else None
+        made = make_model_sync_plan(fleet.desired, observed, models, clusters, options)
+        return await carry_out(fleet, made, yes=yes, as_json=as_json, command="models sync", question="Copy them?")
+
+    raise typer.Exit(run(context, with_fleet(fleet, work)))
 
 
 def _loaded(context: typer.Context, file: Path, model: str | None, node: str | None) -> "Fleet":

@@ -10,7 +10,7 @@ from reconciler.cli.wiring import mute
 from reconciler.core.durations import Expected
 from reconciler.core.estimates import NOTHING
 from reconciler.core.events import Event, StepEnded, StepProgress, StepStarted
-from reconciler.core.plan import Op, Step
+from reconciler.core.plan import BRINGS, Step
 from reconciler.views.event_text import brief_words, event_lines, expected_words
 from reconciler.views.pull_meter import Meter, PullLines, Pulls
 from reconciler.views.words import one_line
@@ -115,7 +115,7 @@ class _Table:
     def _start(self, step: Step) -> None:
         news = expected_words(self._expected.get(step.id)).strip(" ()")
         self._tasks[step.id] = self._add(brief_words(step, self._words_width), news)
-        if step.op is Op.PULL:
+        if step.op in BRINGS:
             self._running.add(step.id)
             self._show(self._tasks[step.id], self._pulls.of(step))
 
@@ -131,7 +131,7 @@ class _Table:
 
     def _tell(self, event: StepProgress) -> None:
         task = self._tasks[event.step.id]
-        if event.step.op is Op.PULL and event.done_bytes is not None:
+        if event.step.op in BRINGS and event.done_bytes is not None:
             self._show(task, self._pulls.of(event.step), event.doing)
         else:
             self._progress.update(task, news=self._fitting(event.doing))

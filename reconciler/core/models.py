@@ -173,6 +173,33 @@ class ModelFacts:
         return self.commit
 
 
+@dataclass(frozen=True)
+class ModelCopy:
+    """How a model gets from one node to another.
+
+    `address`: where the neighbours of the node `source` reach it, and `peer`: the address of the node that gets it.
+    `folder` of the source becomes `target`; `files` of it alone, unless there are none. `through`: paths below
+    `base` of the source that links lead to or through, and that come to lie below `target_base` likewise.
+    """
+
+    source: str
+    address: str
+    peer: str
+    base: str
+    folder: str
+    target_base: str
+    target: str
+    bytes: int
+    files: tuple[str, ...] = ()
+    through: tuple[str, ...] = ()
+    is_begun: bool = False
+
+    @property
+    def arrives(self) -> str:
+        """The folder that files come to: the model's own where a part of it is there, else one beside it."""
+        return self.target if self.is_begun else f"{self.target}{PARTIAL}"
+
+
 def _splits(there: set[str]) -> list[str]:
     """The parts of GGUF files that are split, as the parts that are there count them."""
     found: list[str] = []

@@ -36,6 +36,7 @@ class Op(StrEnum):
 
     PULL = "pull"  # bring the image to the node, by digest, verified
     PREFLIGHT = "preflight"  # let the image try out a rank's command line, in a container of its own
+    FETCH = "fetch"  # copy a model's files to the node from another one that has them
     CREATE = "create"  # create the rank's container without starting it
     STOP = "stop"  # stop a container, keep it
     UNPROVE = "unprove"  # mark a container as not proved: it is about to boot again
@@ -45,6 +46,10 @@ class Op(StrEnum):
     VERIFY = "verify"  # wait until the whole gang is proved healthy
     CONFIRM = "confirm"  # mark a rank as proved
     REMOVE = "remove"  # remove a stopped container that is not wanted any more
+
+
+BRINGS = frozenset({Op.PULL, Op.FETCH})
+"""What moves bytes to a node, and tells how many."""
 
 
 class Kind(StrEnum):
@@ -64,9 +69,9 @@ class Step:
     """One effect on one address.
 
     `container_id` and `states` are what must hold on the node right before the effect; None or empty means nothing is
-    assumed. `target` is a container's name, an image reference or a gang's address. Of a pull: `estimate_bytes` are the
-    compressed bytes that this node lacks, and `seed` is the node of the same cluster that passes them on (None: each
-    node gets them from the controller).
+    assumed. `target` is a container's name, an image reference, a model's name or a gang's address. Of a pull:
+    `estimate_bytes` are the compressed bytes that this node lacks, and `seed` is the node of the same cluster that
+    passes them on (None: each node gets them from the controller). Of a fetch: what has to come, and from where.
     """
 
     id: str

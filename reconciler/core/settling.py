@@ -119,8 +119,14 @@ def _of_another_version(intent: Intent, facts: NodeFacts) -> Found:
     )
 
 
+def _fetch(intent: Intent, facts: NodeFacts) -> Found:
+    """A copy that is whole says so in the next plan; one that is not goes on from what has come."""
+    return _not_done(f"what came of {intent.target} is kept beside its place on {facts.node}, and is not counted")
+
+
 _LOOKS: Mapping[str, Callable[[Intent, NodeFacts], Found]] = {
     Op.PULL: _pull,
+    Op.FETCH: _fetch,
     Op.PREFLIGHT: _preflight,
     Op.CREATE: _create,
     Op.START: _start,

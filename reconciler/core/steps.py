@@ -4,6 +4,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from reconciler.core.classify import GangView, RankView
+from reconciler.core.fetching import Fetch, fetches_of
 from reconciler.core.identity import container_name, is_proved, unproved_name
 from reconciler.core.observed import RUNNING_STATES, Placed
 from reconciler.core.plan import Op, Phase, Step
@@ -113,7 +114,11 @@ class Builder:
         pulls = {rank.rank.index: pull for rank in new if (pull := self._pull(rank)) is not None}
         tried = tuple(self._preflight(pulls)) if new else ()
         creates = [self._create(rank, pulls.get(rank.rank.index), tried) for rank in new]
-        return (*pulls.values(), *tried, *creates)
+        fetches = tuple(
+            fetch_step(item, self.reason) for item in fetches_of(self.candidate.view, self.staging.observed)
+        )
+        creates = [replace(step, requires=(*step.requires, *_ids(_on(fetches, step.node)))) for step in creates]
+        return (*pulls.values(), *fetches, *tried, *creates)
 
     def _pull(self, rank: RankView) -> Step | None:
         transfer = self.staging.transfer(self._address, rank.rank.node)
@@ -213,6 +218,17 @@ def pull_step(transfer: Transfer, rank: int, reason: str) -> Step:
     step_id = f"{transfer.gang}/{Phase.STAGE}/{transfer.node}/{Op.PULL}"
     step = Step(step_id, transfer.gang, Phase.STAGE, Op.PULL, transfer.node, transfer.image, reason, rank=rank)
     return replace(step, estimate_bytes=transfer.missing_bytes, seed=transfer.seed)
+
+
+def fetch_step(fetch: Fetch, reason: str) -> Step:
+    """Copy a model to the node of one rank."""
+    step_id = f"{fetch.gang}/{Phase.STAGE}/{fetch.node}/{Op.FETCH}/{fetch.want.name}"
+    step = Step(step_id, fetch.gang, Phase.STAGE, Op.FETCH, fetch.node, fetch.want.name, reason, rank=fetch.rank)
+    return replace(step, estimate_bytes=fetch.bytes, seed=fetch.source.node)
+
+
+def _on(steps: Iterable[Step], node: str | None) -> Iterable[Step]:
+    return (step for step in steps if step.node == node)
 
 
 def boot_steps(

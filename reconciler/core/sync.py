@@ -27,7 +27,7 @@ def make_sync_plan(
     Pure and deterministic, as `make_plan` is. A node that cannot be read holds up no other.
     """
     gangs = sorted(_wanted(desired, clusters), key=_address)
-    views = [_view(gang, observed) for gang in gangs]
+    views = [view_of_nodes(gang, observed) for gang in gangs]
     options = options or PlanOptions()
     staging = Staging.of(views, desired.transfer, observed)
     judge = Judge.of(desired, options.today, options.checks)
@@ -77,7 +77,7 @@ def _address(gang: Gang) -> str:
     return gang.address
 
 
-def _view(gang: Gang, observed: Observed) -> GangView:
+def view_of_nodes(gang: Gang, observed: Observed) -> GangView:
     """The gang's nodes that can be read, as if no container were there: what matters is the image alone."""
     unknown = tuple(state for node in gang.nodes if isinstance(state := observed.nodes.get(node), Unknown))
     known = ((rank, observed.facts(rank.node)) for rank in gang.ranks)

@@ -22,6 +22,7 @@ from reconciler.core.room import holders, shortage
 from reconciler.core.transfer import Relay
 from reconciler.execution.attempts import CONNECT_S, Attempts, Handler
 from reconciler.execution.attempts import told as told_error
+from reconciler.execution.copying import Fetching
 from reconciler.execution.fencing import FencedNode
 from reconciler.execution.gate import GangWatch, now_s
 from reconciler.execution.leasing import LeaseKeeper
@@ -81,6 +82,7 @@ class Effects:
         waits: dict[Op, Callable[[Step, FencedNode, OnProgress], Awaitable[Outcome]]] = {
             Op.PULL: self._pull,
             Op.PREFLIGHT: self._preflights.carry_out,
+            Op.FETCH: Fetching(self.plan, self.fleet).fetch,
             Op.ROOM: self._room,
             Op.READY: self._ready,
         }

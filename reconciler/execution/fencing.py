@@ -3,10 +3,12 @@
 Reading needs no lease. Whoever changes a node goes through here, so that two controllers never change the same one.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from reconciler.core.desired import ContainerSpec, ImagePin
+from reconciler.core.model_stock import FileProof
+from reconciler.core.models import ModelCopy, ModelFacts, ModelPlace
 from reconciler.core.observed import Container, LocalImage
 from reconciler.core.transfer import Relay
 from reconciler.nodes.protocols import Containers, EngineAccess, Images, Models, Node, Observer, OnProgress, ProgramEnd
@@ -24,7 +26,7 @@ class FencedNode:
         self.engines: EngineAccess = node.engines
         self.containers: Containers = FencedContainers(node.containers, prove)
         self.images: Images = FencedImages(node.images, prove)
-        self.models: Models = node.models
+        self.models: Models = FencedModels(node.models, prove)
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,34 @@ class FencedContainers:
     def follow(self, ref: str, tail: int) -> AsyncIterator[str]:
         """See `Containers.follow`."""
         return self.containers.follow(ref, tail)
+
+
+@dataclass(frozen=True)
+class FencedModels:
+    """See `protocols.Models`. `confirm` is called right before each effect."""
+
+    models: Models
+    confirm: Prove
+
+    async def look(self, place: ModelPlace, hashes: Collection[str] = ()) -> ModelFacts:
+        """See `Models.look`."""
+        return await self.models.look(place, hashes)
+
+    async def prove(
+        self, folder: str, files: Collection[str], hashes: Collection[str], on_progress: OnProgress
+    ) -> Mapping[str, FileProof]:
+        """See `Models.prove`."""
+        return await self.models.prove(folder, files, hashes, on_progress)
+
+    async def fetch(self, copy: ModelCopy, on_progress: OnProgress) -> None:
+        """See `Models.fetch`."""
+        await self.confirm()
+        await self.models.fetch(copy, on_progress)
+
+    async def adopt(self, copy: ModelCopy) -> None:
+        """See `Models.adopt`."""
+        await self.confirm()
+        await self.models.adopt(copy)
 
 
 @dataclass(frozen=True)

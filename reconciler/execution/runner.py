@@ -24,7 +24,7 @@ LETTING_GO_S = 1.5
 CANCELLED_S = 0.5
 """The time that what is cancelled in the end gets: the release of leases comes after it, all within five seconds."""
 
-WAITS = frozenset({Op.PULL, Op.PREFLIGHT, Op.ROOM, Op.READY, Op.VERIFY, Op.STOP})
+WAITS = frozenset({Op.PULL, Op.FETCH, Op.PREFLIGHT, Op.ROOM, Op.READY, Op.VERIFY, Op.STOP})
 """What may take long. An interrupt ends these at once; looking settles what became of them."""
 
 CALLED_OFF = Outcome(Status.SKIPPED, "called off: its gang goes back to what ran before")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import asyncssh
 
 from reconciler.nodes import facts
+from reconciler.nodes.forwards import Server
 from reconciler.nodes.loopback import insist_on_loopback, taken
-from reconciler.nodes.openssh import Server
 from reconciler.nodes.ssh import SshSession
 
 LISTEN_TRIES = 6

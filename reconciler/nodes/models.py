@@ -1,14 +1,18 @@
 """The models on one node's disks, over SSH: looked at, hashed."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING
 
 from reconciler.core.model_stock import FileProof
-from reconciler.core.models import ModelFacts, ModelPlace
+from reconciler.core.models import ModelCopy, ModelFacts, ModelPlace
 from reconciler.nodes import model_script
 from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.nodes.protocols import OnProgress, Progress
 from reconciler.nodes.ssh import SshSession
+
+if TYPE_CHECKING:
+    from reconciler.nodes.openssh import OpenSsh
 
 LOOK_S = 60.0
 PROVE_S = 24 * 3600.0
@@ -38,11 +42,33 @@ PROVE = PROVE.replace("@HEAD@", str(100 * 2**20))
 _TOLD = re.compile(r"^(bytes|needs|sum) ([0-9a-f]+)", re.MULTILINE)
 
 
+ADOPT = r"""
+exec 2>&1
+from=$1 to=$2
+shift 2
+if [ "$1" = . ]; then
+  if [ -d "$from" ]; then mv -T "$from" "$to" || exit
+  elif [ ! -d "$to" ]; then exit
+  fi
+else
+  for file in "$@"; do
+    [ ! -e "$from/$file" ] || mv -f "$from/$file" "$to/$file" || exit
+  done
+  [ ! -d "$from" ] || rmdir "$from"
+fi
+echo "@@done"
+"""
+"""Arguments: where it is, the name it gets, and "." for the whole folder or the files that go into it."""
+
+ADOPT_S = 60.0
+
+
 class SshModels:
     """See `protocols.Models`."""
 
-    def __init__(self, session: SshSession) -> None:
+    def __init__(self, session: SshSession, ssh: "Callable[[str], OpenSsh]") -> None:
         self._session = session
+        self._ssh = ssh
 
     async def look(self, place: ModelPlace, hashes: Collection[str] = ()) -> ModelFacts:
         """What is there, as a container sees it. Raises `NodeError`."""
@@ -72,3 +98,18 @@ class SshModels:
                 done_bytes += found[file].bytes if digest else 0
         on_progress(Progress(done_bytes, None, ""))
         return found
+
+    async def fetch(self, copy: ModelCopy, on_progress: OnProgress) -> None:
+        """By rsync, from the other node. Raises `NodeError`."""
+        from reconciler.nodes.model_copying import copied  # noqa: PLC0415 - comes with the first copy
+
+        await copied(self._ssh, self._session.target.name, copy, on_progress)
+
+    async def adopt(self, copy: ModelCopy) -> None:
+        """Rename what came. Raises `NodeError` REFUSED where something else has the name."""
+        if copy.arrives == copy.target:
+            return
+        output = await self._session.run_script(ADOPT, ADOPT_S, copy.arrives, copy.target, *(copy.files or (".",)))
+        if "@@done" not in output:
+            message = f"{copy.arrives} cannot take the name {copy.target} on {self._session.target.name}"
+            raise NodeError(ErrorKind.REFUSED, message, output.strip()[-200:])

@@ -25,14 +25,13 @@ from reconciler.core.observed import Listener, Unknown, UnknownKind
 from reconciler.nodes import facts, loopback, ssh_config
 from reconciler.nodes.child_env import child_environment
 from reconciler.nodes.errors import ErrorKind, NodeError, NodeUnknownError
+from reconciler.nodes.forwards import Forward
 from reconciler.nodes.host_keys import place
 from reconciler.nodes.sockets import SocketPaths
 from reconciler.nodes.targets import SshTarget, silence_hint, silent
 
 S = TypeVar("S")
 Pipe = int | IO[bytes]
-Server = int | Path
-"""Of the controller: a port of 127.0.0.1, or a Unix socket."""
 
 OPEN_S = 40.0
 """Deadline until a child is ready: a handshake, through a jump host maybe, on a busy link."""
@@ -67,19 +66,6 @@ def login_command(script: str, *arguments: str) -> str:
     if _BAD_IN_SOME_SHELL.search(script):
         raise ValueError(f"not for every login shell: {script}")
     return shlex.join(["exec", "sh", "-c", script, "sh", *arguments])
-
-
-@dataclass(frozen=True)
-class Forward:
-    """`127.0.0.1:listen_port` of the node leads to a server of the controller. 0: sshd takes a free one."""
-
-    listen_port: int
-    server: Server
-
-    def __str__(self) -> str:
-        """As OpenSSH's `-R` takes it."""
-        server = f"127.0.0.1:{self.server}" if isinstance(self.server, int) else self.server
-        return f"127.0.0.1:{self.listen_port}:{server}"
 
 
 @dataclass
@@ -190,7 +176,7 @@ class OpenSsh:
 
         For whoever starts the process, with a group of its own, so that the terminal's Ctrl-C is not for it.
         """
-        remote = (word for item in forwards for word in ("-R", str(item)))
+        remote = (word for item in forwards for word in (item.option, str(item)))
         return ["ssh", "-F", str(self._config()), "-T", *remote, ssh_config.NODE, command]
 
     async def start(

@@ -12,7 +12,7 @@ from typing import Protocol
 from reconciler.core.desired import ContainerSpec, ImagePin
 from reconciler.core.leases import Claim, Holder
 from reconciler.core.model_stock import FileProof
-from reconciler.core.models import ModelFacts, ModelPlace
+from reconciler.core.models import ModelCopy, ModelFacts, ModelPlace
 from reconciler.core.observed import Container, LocalImage, NodeFacts, Source
 from reconciler.core.transfer import Relay
 
@@ -148,6 +148,17 @@ class Models(Protocol):
 
         Without those that cannot be read. Hashing reads all of them, which may take hours. Changes nothing.
         """
+        ...
+
+    async def fetch(self, copy: ModelCopy, on_progress: OnProgress) -> None:
+        """Let the files of a model come to `copy.arrives`, from where an earlier try ended. What is there stays.
+
+        Raises `NodeError`: NO_SPACE when the disk is full.
+        """
+        ...
+
+    async def adopt(self, copy: ModelCopy) -> None:
+        """What came takes its place under the model's name; no effect when it did already."""
         ...
 
 

@@ -11,9 +11,10 @@ from typing import Any
 from reconciler.core.transfer import Relay
 from reconciler.images import relay as program
 from reconciler.nodes.errors import ErrorKind, NodeError
+from reconciler.nodes.forwards import Forward, Server
 from reconciler.nodes.loopback import insist_on_loopback
 from reconciler.nodes.node_blobs import CONTENT
-from reconciler.nodes.openssh import Child, Forward, OpenSsh, Server
+from reconciler.nodes.openssh import Child, OpenSsh
 from reconciler.nodes.ways import at_last
 
 ANSWER_S = 30.0

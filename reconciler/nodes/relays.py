@@ -11,7 +11,8 @@ from functools import partial
 
 from reconciler.core.transfer import Relay
 from reconciler.nodes.errors import ErrorKind, NodeError
-from reconciler.nodes.openssh import OpenSsh, Server
+from reconciler.nodes.forwards import Server
+from reconciler.nodes.openssh import OpenSsh
 from reconciler.nodes.relay_program import Seed, forwarder, seed_at_work
 from reconciler.nodes.sharing import Shared
 from reconciler.nodes.ways import Standing, kept, straight

@@ -98,6 +98,7 @@ class SshFleet:
             self._sockets,
             self._distributing,
             lambda: ssh.connect(target, STAGE_CONNECT_S, ssh.PATIENCE_S),
+            lambda name: self._distributing().ssh(name),
         )
 
     def _distributing(self) -> "Distribution":

@@ -16,6 +16,7 @@ from reconciler.nodes.ssh_observer import SshObserver
 
 if TYPE_CHECKING:
     from reconciler.nodes.distribution import Distribution
+    from reconciler.nodes.openssh import OpenSsh
 
 
 class SshNode:
@@ -27,6 +28,7 @@ class SshNode:
         sockets: SocketPaths,
         distribution: "Callable[[], Distribution]",
         connect: Callable[[], Awaitable[SshSession]],
+        ssh: "Callable[[str], OpenSsh]",
     ) -> None:
         self.session = session
         self._engine = DockerEngine(session)
@@ -34,7 +36,7 @@ class SshNode:
         self._observer = SshObserver(session, self._engine)
         self._containers = SshContainers(self._engine, self._sdk)
         self._images = SshImages(self._engine, self._sdk, distribution, connect)
-        self._models = SshModels(session)
+        self._models = SshModels(session, ssh)
         self._engines = SshEngines(session, sockets)
         self._leases = SshLeases(session, self._engine)
 

@@ -13,8 +13,9 @@ from itertools import chain, repeat
 from typing import Protocol, TypeVar
 
 from reconciler.nodes.errors import ErrorKind, NodeError
+from reconciler.nodes.forwards import Forward, Server
 from reconciler.nodes.loopback import insist_on_loopback
-from reconciler.nodes.openssh import Child, Forward, OpenSsh, Server
+from reconciler.nodes.openssh import Child, OpenSsh
 
 S = TypeVar("S")
 

@@ -6,17 +6,17 @@ from functools import partial
 
 from reconciler.core.desired import ContainerSpec, ImagePin
 from reconciler.core.model_stock import FileProof
-from reconciler.core.models import ModelFacts, ModelPlace
+from reconciler.core.models import ModelCopy, ModelFacts, ModelPlace
 from reconciler.core.observed import Container, LocalImage, NodeFacts
 from reconciler.core.transfer import Relay
 from reconciler.nodes.errors import ErrorKind, NodeError
-from reconciler.nodes.protocols import HttpReply, OnProgress, ProgramEnd
+from reconciler.nodes.protocols import HttpReply, OnProgress, ProgramEnd, Progress
 from reconciler.testing import answers
 from reconciler.testing.containers import SimContainer
 from reconciler.testing.line import CALL_S, Line, forever
 from reconciler.testing.network import Network
 from reconciler.testing.node import SimNode
-from reconciler.testing.pull import SimPull
+from reconciler.testing.pull import PARTS, SimPull
 from reconciler.testing.registry import SimRegistry
 
 
@@ -158,6 +158,30 @@ class SimModels:
             return self._line.node.models.prove(folder, files, hashes)
 
         return await self._line.call("model-prove", folder, prove, needs_docker=False)
+
+    async def fetch(self, copy: ModelCopy, on_progress: OnProgress) -> None:
+        """Part by part, over the link there is."""
+        line = self._line
+
+        async def fetch() -> None:
+            giver = next(item for item in line.fleet.nodes if item.name == copy.source)
+            for part in range(1, PARTS + 1):
+                await line.sleep(copy.bytes / PARTS / line.node.config.bytes_per_s)
+                await line.reach()
+                if not (giver.is_on and giver.is_linked):
+                    raise NodeError(ErrorKind.REFUSED, f"{giver.name} ended in the middle of it")
+                on_progress(Progress(copy.bytes * part // PARTS, copy.bytes, f"from {giver.name}"))
+            line.node.receive_model(giver, copy)
+
+        await line.call("model-fetch", copy.target, fetch, None, needs_docker=False)
+
+    async def adopt(self, copy: ModelCopy) -> None:
+        """Another name, at once."""
+
+        async def adopt() -> None:
+            self._line.node.models.adopt(copy)
+
+        await self._line.call("model-adopt", copy.target, adopt, needs_docker=False)
 
 
 class SimEngines:

@@ -27,6 +27,8 @@ Operation = Literal[
     "remove-image",
     "model-look",
     "model-prove",
+    "model-fetch",
+    "model-adopt",
     "http",
     "accepts",
     "describe",
@@ -36,7 +38,9 @@ Operation = Literal[
     "lease-holder",
     "lease-break",
 ]
-MUTATING = frozenset({"create", "start", "stop", "rename", "remove", "stage", "remove-image"})
+MUTATING = frozenset(
+    {"create", "start", "stop", "rename", "remove", "stage", "remove-image", "model-fetch", "model-adopt"}
+)
 
 Mode = Literal["fail", "lose-reply", "hang", "delay", "action"]
 Action = Callable[["SimulatedFleet"], None]

@@ -11,6 +11,7 @@ from reconciler.views.words import duration, one_line, shortened
 
 DOING = {
     Op.PULL: "pulling",
+    Op.FETCH: "copying model",
     Op.PREFLIGHT: "trying out",
     Op.CREATE: "creating",
     Op.STOP: "stopping",
@@ -23,7 +24,7 @@ DOING = {
     Op.REMOVE: "removing",
 }
 
-WAITS = frozenset({Op.PULL, Op.PREFLIGHT, Op.ROOM, Op.READY, Op.VERIFY, Op.STOP})
+WAITS = frozenset({Op.PULL, Op.FETCH, Op.PREFLIGHT, Op.ROOM, Op.READY, Op.VERIFY, Op.STOP})
 """What may take long says what it waits for as it begins."""
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from reconciler.core.diff import FieldChange
 from reconciler.core.estimates import NOTHING, Estimates
 from reconciler.core.plan import Change, Foreign, Kind, Op, Outage, Plan, Refusal, Step, Withheld
-from reconciler.views.transfer_text import Told, short, transfer_lines
+from reconciler.views.transfer_text import Told, fetch_lines, short, transfer_lines
 from reconciler.views.words import count, dark_time, duration, expected_dark_time, one_line, shortened
 
 SIGNS = {
@@ -136,6 +136,7 @@ class _Text:
         coming = [item for item in self.plan.transfers if item.gang == change.gang]
         for told in transfer_lines(coming):
             yield from _image(told)
+        yield from fetch_lines(self._steps.get((change.gang, Op.FETCH), []))
         yield from self._expected(change)
         yield from (f"      note    {note}" for note in change.notes)
         if change.kind in {Kind.CLEAN, Kind.PROVE}:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from reconciler.core.events import Event, RunStarted, StepEnded, StepProgress, StepStarted
-from reconciler.core.plan import Op, Step
+from reconciler.core.plan import BRINGS, Step
 from reconciler.views.event_text import step_words
 from reconciler.views.words import duration, one_line, size
 
@@ -83,11 +83,11 @@ class Pulls:
     def take(self, event: Event, now_s: float) -> None:
         """Keep what the event says of a pull."""
         if isinstance(event, RunStarted):
-            pulls = (step for step in event.plan.steps if step.op is Op.PULL)
+            pulls = (step for step in event.plan.steps if step.op in BRINGS)
             self._gauges = {step.id: _Gauge(step.estimate_bytes) for step in pulls}
-        elif isinstance(event, StepStarted) and event.step.op is Op.PULL:
+        elif isinstance(event, StepStarted) and event.step.op in BRINGS:
             self._gauges.setdefault(event.step.id, _Gauge(event.step.estimate_bytes)).take(0, now_s)
-        elif isinstance(event, StepProgress) and event.step.op is Op.PULL and event.done_bytes is not None:
+        elif isinstance(event, StepProgress) and event.step.op in BRINGS and event.done_bytes is not None:
             gauge = self._gauges.setdefault(event.step.id, _Gauge(event.step.estimate_bytes))
             gauge.total_bytes = event.total_bytes or gauge.total_bytes
             gauge.take(event.done_bytes, now_s)
@@ -126,7 +126,7 @@ class PullLines:
         self._pulls.take(event, now_s)
         if isinstance(event, StepStarted):
             self._told[event.step.id] = now_s, 0
-        if not isinstance(event, StepProgress) or event.step.op is not Op.PULL or event.done_bytes is None:
+        if not isinstance(event, StepProgress) or event.step.op not in BRINGS or event.done_bytes is None:
             return
         told_s, told_bytes = self._told.setdefault(event.step.id, (now_s, 0))
         step = LINE_SHARE * (event.total_bytes or 0)

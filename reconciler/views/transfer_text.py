@@ -1,8 +1,9 @@
 """What a plan says of the images it brings: nodes for which the same holds share a line."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from reconciler.core.plan import Step
 from reconciler.core.transfer import Transfer
 from reconciler.views.words import duration, size
 
@@ -34,6 +35,18 @@ def transfer_lines(transfers: Sequence[Transfer]) -> Iterator[Told]:
         groups.setdefault(_figures(item), []).append(item)
     for group in groups.values():
         yield _line(group)
+
+
+def fetch_lines(steps: Iterable[Step]) -> Iterator[str]:
+    """ "model   x missing on dgx3 dgx4: 87.0 GiB each, copied from dgx1"."""
+    groups: dict[Figures, list[Step]] = {}
+    for step in steps:
+        groups.setdefault((step.target, step.estimate_bytes, step.seed), []).append(step)
+    for group in groups.values():
+        one, each = group[0], " each" if len(group) > 1 else ""
+        nodes = " ".join(step.node or "" for step in group)
+        told = f"{size(one.estimate_bytes or 0)}{each}, copied from {one.seed}"
+        yield f"      model   {one.target} missing on {nodes}: {told}"
 
 
 def _figures(item: Transfer) -> Figures:

@@ -21,7 +21,8 @@ from reconciler.core.transfer import Relay
 from reconciler.images.errors import SupplyError, SupplyErrorKind
 from reconciler.nodes import hosts_toml, node_blobs, save_load, ssh
 from reconciler.nodes.errors import ErrorKind, NodeError, NodeUnknownError
-from reconciler.nodes.openssh import Forward, OpenSsh
+from reconciler.nodes.forwards import Forward
+from reconciler.nodes.openssh import OpenSsh
 from reconciler.nodes.relays import Relays, Way
 from reconciler.nodes.ssh import SshSession
 from reconciler.nodes.targets import SshTarget

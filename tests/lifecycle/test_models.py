@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from reconciler.core.models import ModelFacts
-from reconciler.testing import Fault
+from reconciler.core.outcome import Exit
+from reconciler.testing import Fault, SimulatedFleet
+from reconciler.testing.faults import Operation
 from reconciler.testing.models import sim_model
 from tests.lifecycle.commanding import Commands
 from tests.lifecycle.harness import Story
@@ -84,3 +86,93 @@ def test_verify_of_a_node_that_goes_away_is_unknown_not_right(story: Story, flee
     said = fleet("models", "verify")
     assert 4 == said.code
     assert "! node3" in said.out
+
+
+# copying
+
+
+def pair(story: Story) -> SimulatedFleet:
+    """The pair's nodes have an rsync; node1 has the model, node2 has not."""
+    put(story, WHOLE, "node1")
+    story.nodes.node("node2").missing_paths.add(MODEL)
+    return story.nodes
+
+
+def has(story: Story, node: str) -> bool:
+    shelf = story.nodes.node(node).models
+    return MODEL in shelf.models and MODEL not in shelf.missing
+
+
+def test_sync_copies_what_a_node_lacks_and_the_second_time_there_is_nothing_to_do(
+    story: Story, fleet: Commands
+) -> None:
+    said = fleet("models", "sync", "--yes")
+    assert 0 == said.code  # all have it
+    pair(story)
+    said = fleet("models", "sync", "--yes")
+    assert 0 == said.code, said
+    assert "bigram missing on node2: 5.0 KiB, copied from node1" in said.out
+    assert has(story, "node2")
+    assert {"model-fetch", "model-adopt"} == {call.operation for call in story.nodes.mutations}
+    before = len(story.nodes.mutations)
+    assert 0 == fleet("models", "sync", "--yes").code
+    assert before == len(story.nodes.mutations)
+
+
+def test_a_plan_does_not_copy_unless_the_spec_says_so_and_names_who_has_it(story: Story, fleet: Commands) -> None:
+    pair(story)
+    said = fleet("plan")
+    assert 3 == said.code
+    assert "model bigram is not on node2" in said.out
+    assert "node1 has it: `fleet models sync bigram` copies it" in said.out
+
+
+def test_with_sync_an_apply_copies_before_it_creates_anything(story: Story) -> None:
+    pair(story)
+    story.edit("served_name: bigram", "served_name: bigram\n    sync: true")
+    assert Exit.OK == story.apply().exit
+    done = [(call.operation, call.node) for call in story.nodes.mutations if call.node == "node2"]
+    assert done.index(("model-adopt", "node2")) < done.index(("create", "node2"))
+    assert {"pair": 2, "solo": 1} == story.running_lanes()
+
+
+def test_a_node_without_rsync_is_told_of(story: Story, fleet: Commands) -> None:
+    pair(story)
+    story.nodes.node("node2").models.has_rsync = False
+    said = fleet("models", "sync", "--yes")
+    assert 3 == said.code
+    assert "install rsync on node2" in said.out
+
+
+def test_a_disk_that_is_too_small_refuses_before_anything_moves(story: Story, fleet: Commands) -> None:
+    pair(story).node("node2").fill_disk(4000)
+    said = fleet("models", "sync", "--yes")
+    assert 3 == said.code
+    assert "node2 has 3.9 KiB free, and needs 5.0 KiB for model bigram" in said.out
+    assert () == story.nodes.mutations
+
+
+def test_what_came_and_is_not_right_gets_no_name(story: Story, fleet: Commands) -> None:
+    pair(story)
+    story.edit("served_name: bigram", f'served_name: bigram\n    verify: {{a.safetensors: "sha256:{"0" * 64}"}}')
+    put(story, sim_model({"config.json": 100, "a.safetensors": 20 * 2**20}), "node1")  # too big for a look to hash
+    said = fleet("models", "sync", "--yes")
+    assert 6 == said.code
+    assert "is not right: a.safetensors has sha256:" in said.out
+    assert not has(story, "node2")
+
+
+@pytest.mark.parametrize("operation", ["model-fetch", "model-adopt"])
+def test_a_lost_reply_is_settled_by_looking(story: Story, fleet: Commands, operation: Operation) -> None:
+    pair(story).inject(Fault.lose_reply("node2", operation))
+    assert 0 == fleet("models", "sync", "--yes").code
+    assert has(story, "node2")
+
+
+def test_a_giver_that_ends_in_the_middle_leaves_nothing_that_counts(story: Story, fleet: Commands) -> None:
+    pair(story).inject(Fault.do("node2", "model-fetch", lambda nodes: nodes.node("node1").power_off(), after=False))
+    assert 6 == fleet("models", "sync", "--yes").code
+    assert not has(story, "node2")
+    story.nodes.node("node1").power_on()
+    assert 0 == fleet("models", "sync", "--yes").code
+    assert has(story, "node2")

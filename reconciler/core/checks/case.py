@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from reconciler.core.checks.finding import Finding, Result
 from reconciler.core.classify import GangView, RankView
 from reconciler.core.desired import Desired, NodeDeclaration, RankSpec
+from reconciler.core.fetching import fetch_of
 from reconciler.core.models import ModelWant
 from reconciler.core.observed import Container, NodeFacts, Observed
 from reconciler.core.staging import Staging
@@ -49,7 +50,7 @@ class Case:
 
     def is_fetched(self, rank: RankView, want: ModelWant) -> bool:
         """Whether the plan brings this model to the rank's node."""
-        return False
+        return fetch_of(self.view.gang, rank, want, self.observed) is not None
 
     def going(self, facts: NodeFacts) -> frozenset[str]:
         """Foreign containers of the node that are stopped for the gang."""

@@ -14,12 +14,14 @@ class Occasion(StrEnum):
 
     BOOT = "boot"  # the gang boots: what fails is refused
     SYNC = "sync"  # its image is brought, and nothing else
+    COPY = "copy"  # its models are copied, and nothing else
     PROOF = "proof"  # it runs as wanted, and has only to be proved
     STANDING = "standing"  # `fleet doctor` asks, and it runs as wanted
 
 
 BOOT_ONLY = frozenset({Occasion.BOOT})
 FOR_IMAGES = frozenset({Occasion.BOOT, Occasion.SYNC})
+FOR_MODELS = frozenset({Occasion.BOOT, Occasion.COPY})
 ALWAYS = frozenset({Occasion.BOOT, Occasion.STANDING})
 
 RankLook = Callable[[Case, RankView], Iterable[Finding]]

@@ -4,12 +4,14 @@ A model that the login may not look at, or that was not looked at, is not refuse
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from reconciler.core.arithmetic import ModelConfig, parallel_faults
 from reconciler.core.checks.case import Case
 from reconciler.core.checks.finding import Finding
 from reconciler.core.classify import RankView
+from reconciler.core.fetching import can_give, fetches_of
+from reconciler.core.figures import size
 from reconciler.core.model_sources import Source, has_revision, lacking, sources, wrong_sums
 from reconciler.core.models import ModelFacts, ModelWant
 
@@ -95,6 +97,17 @@ def model_heads(case: Case, rank: RankView) -> Iterator[Finding]:
             yield case.refuse("model-heads", rank, summary, "correct `parallel` of the lane")
 
 
+def model_disk(case: Case, rank: RankView) -> Iterator[Finding]:
+    """What is copied fits on the disk that it is copied to."""
+    coming = [item for item in fetches_of(case.view, case.observed) if item.node == rank.rank.node]
+    need = sum(item.bytes for item in coming)
+    free = min((item.free_bytes for item in coming if item.free_bytes is not None), default=None)
+    if free is not None and need > free:
+        what = " and ".join(f"model {item.want.name}" for item in coming)
+        summary = f"{rank.rank.node} has {size(free)} free, and needs {size(need)} for {what}"
+        yield case.refuse("model-disk", rank, summary, f"free space at {coming[0].want.place.path} there")
+
+
 def _looked_at(rank: RankView) -> Iterator[tuple[ModelWant, ModelFacts]]:
     for want in rank.rank.models:
         found = rank.facts.model_at(want.place) if want.is_mounted else None
@@ -128,14 +141,25 @@ def _more(count: int, shown: int = SHOWN, noun: str = "") -> str:
 
 def _way(case: Case, rank: RankView, want: ModelWant) -> str:
     """What a person can do about a model that a node lacks."""
-    holders = [item.node for item in _holders(case, rank, want)]
+    holders = _holders(case, rank, want)
     if holders:
         have = "has" if len(holders) == 1 else "have"
-        return f"{' '.join(holders)} {have} it: `fleet models sync {want.name}` copies it"
+        return f"{' '.join(item.node for item in holders)} {have} it: {_copied(rank, want, holders)}"
     return "bring it there (is its storage mounted?), or correct `path` of the model in the spec"
 
 
-def _holders(case: Case, rank: RankView, want: ModelWant) -> Iterable[Source]:
+def _copied(rank: RankView, want: ModelWant, holders: list[Source]) -> str:
+    """By which command, or why it cannot be."""
+    found = rank.facts.model_at(want.place)
+    bare = [] if found is not None and found.has_rsync else [rank.rank.node]
+    if bare or not any(item.facts.has_rsync for item in holders):
+        return f"install rsync on {' '.join(bare or [item.node for item in holders])}, then `fleet models sync`"
+    if not any(can_give(item, want) for item in holders):
+        return "it cannot be copied, since its links lead out of the mounted folder, or lie elsewhere here"
+    return f"`fleet models sync {want.name}` copies it"
+
+
+def _holders(case: Case, rank: RankView, want: ModelWant) -> list[Source]:
     found = sources(case.view.gang, case.observed, want.name)
     return [item for item in found if item.node != rank.rank.node]
 

@@ -4,7 +4,7 @@
 """
 
 from reconciler.core.checks import conflicts, fabric, images, machines, models, nodes
-from reconciler.core.checks.check import ALWAYS, BOOT_ONLY, FOR_IMAGES, AnyCheck, Check, NodeCheck, Occasion
+from reconciler.core.checks.check import ALWAYS, BOOT_ONLY, FOR_IMAGES, FOR_MODELS, AnyCheck, Check, NodeCheck, Occasion
 
 STANDING = frozenset({Occasion.STANDING})
 NO_OTHER_WAY = "without it there is nothing to boot from"
@@ -67,12 +67,14 @@ CHECKS: tuple[Check, ...] = (
         "Is the model on the node?",
         "`fleet models sync`, or look whether its storage is mounted, or correct `path` of the model.",
         models.model_missing,
+        FOR_MODELS,
     ),
     Check(
         "model-partial",
         "Are all weight files there that the index of the model names?",
         "`fleet models sync`, or let the download come to its end.",
         models.model_partial,
+        FOR_MODELS,
     ),
     Check(
         "model-links",
@@ -97,12 +99,20 @@ CHECKS: tuple[Check, ...] = (
         "Is the model that drafts mounted, there, and whole?",
         "Add a mount with its folder to the lane, or `fleet models sync`.",
         models.model_draft,
+        FOR_MODELS,
     ),
     Check(
         "model-heads",
         "Can the model be divided as the lane says, by its own config.json?",
         "Correct `parallel` of the lane.",
         models.model_heads,
+    ),
+    Check(
+        "model-disk",
+        "Does the disk hold the models that are copied to it?",
+        "Free space where the model is to lie.",
+        models.model_disk,
+        FOR_MODELS,
     ),
     Check(
         "foreign-gpu",

@@ -1,6 +1,7 @@
 """An `OpenSsh` whose node is this machine: the same command lines, run by the shell here."""
 
-from reconciler.nodes.openssh import Forward, OpenSsh
+from reconciler.nodes.forwards import Forward
+from reconciler.nodes.openssh import OpenSsh
 from reconciler.nodes.targets import SshTarget
 
 

@@ -15,7 +15,8 @@ import pytest
 from reconciler.core.observed import UnknownKind
 from reconciler.nodes import openssh
 from reconciler.nodes.errors import ErrorKind, NodeError, NodeUnknownError
-from reconciler.nodes.openssh import Forward, OpenSsh, failure, login_command
+from reconciler.nodes.forwards import Forward
+from reconciler.nodes.openssh import OpenSsh, failure, login_command
 from reconciler.nodes.ssh_config import render
 from reconciler.nodes.targets import SshTarget
 
