@@ -5,16 +5,17 @@ Every call may raise `NodeError`. A call that changes something is safe to look 
 and labels carry the operation, so after a lost reply the caller inspects instead of repeating blindly.
 """
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from reconciler.core.desired import ContainerSpec, ImagePin
 from reconciler.core.leases import Claim, Holder
-from reconciler.core.model_stock import FileProof
-from reconciler.core.models import ModelCopy, ModelFacts, ModelPlace
 from reconciler.core.observed import Container, LocalImage, NodeFacts, Source
 from reconciler.core.transfer import Relay
+from reconciler.nodes.model_door import Models as Models
+from reconciler.nodes.progress import OnProgress as OnProgress
+from reconciler.nodes.progress import Progress as Progress
 
 
 @dataclass(frozen=True)
@@ -31,22 +32,6 @@ class ProgramEnd:
 
     code: int
     output: bytes
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Bytes moved so far of a known total (None while unknown) and what is being done now, for people.
-
-    `via`: the way the bytes come, for people ("relayed by dgx1"); empty where there is nothing to say of it.
-    """
-
-    done_bytes: int
-    total_bytes: int | None
-    doing: str = ""
-    via: str = ""
-
-
-OnProgress = Callable[[Progress], None]
 
 
 class Observer(Protocol):
@@ -131,34 +116,6 @@ class Images(Protocol):
 
     async def remove(self, image: LocalImage) -> None:
         """Take away the image with all its names. Raises `NodeError` of kind CONFLICT while a container uses it."""
-        ...
-
-
-class Models(Protocol):
-    """The models on a node's disks."""
-
-    async def look(self, place: ModelPlace, hashes: Collection[str] = ()) -> ModelFacts:
-        """What is there, as a container sees it; the checksums of these files where they are small. Changes nothing."""
-        ...
-
-    async def prove(
-        self, folder: str, files: Collection[str], hashes: Collection[str], on_progress: OnProgress
-    ) -> Mapping[str, FileProof]:
-        """What each of these files below the folder says of itself, and its checksum where it is one of `hashes`.
-
-        Without those that cannot be read. Hashing reads all of them, which may take hours. Changes nothing.
-        """
-        ...
-
-    async def fetch(self, copy: ModelCopy, on_progress: OnProgress) -> None:
-        """Let the files of a model come to `copy.arrives`, from where an earlier try ended. What is there stays.
-
-        Raises `NodeError`: NO_SPACE when the disk is full.
-        """
-        ...
-
-    async def adopt(self, copy: ModelCopy) -> None:
-        """What came takes its place under the model's name; no effect when it did already."""
         ...
 
 
