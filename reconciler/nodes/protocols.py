@@ -13,9 +13,9 @@ from reconciler.core.desired import ContainerSpec, ImagePin
 from reconciler.core.leases import Claim, Holder
 from reconciler.core.observed import Container, LocalImage, NodeFacts, Source
 from reconciler.core.transfer import Relay
-from reconciler.nodes.model_door import Models as Models
-from reconciler.nodes.progress import OnProgress as OnProgress
-from reconciler.nodes.progress import Progress as Progress
+from reconciler.nodes.model_door import Models as Models  # noqa: PLC0414 - of these doors, too
+from reconciler.nodes.progress import OnProgress as OnProgress  # noqa: PLC0414
+from reconciler.nodes.progress import Progress as Progress  # noqa: PLC0414
 
 
 @dataclass(frozen=True)

@@ -171,7 +171,10 @@ class SimModels:
                 if not (giver.is_on and giver.is_linked):
                     raise NodeError(ErrorKind.REFUSED, f"{giver.name} ended in the middle of it")
                 on_progress(Progress(copy.bytes * part // PARTS, copy.bytes, f"from {giver.name}"))
-            line.node.receive_model(giver, copy)
+            if copy.bytes > line.node.free_bytes:
+                raise NodeError(ErrorKind.NO_SPACE, f"no space left on device of {line.node.name}")
+            line.node.free_bytes -= copy.bytes
+            line.node.models.receive(giver.models, copy)
 
         await line.call("model-fetch", copy.target, fetch, None, needs_docker=False)
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from reconciler.core.desired import ContainerSpec
 from reconciler.core.host import Interface, RdmaPort
-from reconciler.core.models import ModelCopy
 from reconciler.core.observed import Container, Gpu, Listener, LocalImage, NodeFacts, Unknown, UnknownKind
 from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.testing.behaviours import GIB, Behaviour, Listens
@@ -229,13 +228,6 @@ class SimNode:
         """All images with their layers, sizes and times."""
         self._world.sync()
         return self.store.inventory()
-
-    def receive_model(self, giver: "SimNode", copy: ModelCopy) -> None:
-        """All files of a model have come from another node. Raises `NodeError` NO_SPACE."""
-        if copy.bytes > self.free_bytes:
-            raise NodeError(ErrorKind.NO_SPACE, f"no space left on device of {self.name}", "free some disk space")
-        self.free_bytes -= copy.bytes
-        self.models.receive(giver.models, copy)
 
     def _used(self) -> set[str]:
         return {item.image_id for item in self.runtime.containers.values()}
