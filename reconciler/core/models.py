@@ -196,7 +196,12 @@ class ModelCopy:
 
     @property
     def arrives(self) -> str:
-        """The folder that files come to: the model's own where a part of it is there, else one beside it."""
+        """The folder that files come to: the model's own where a part of it is there, else one beside it.
+
+        Single files come to a folder in theirs: what is beside that may be another disk.
+        """
+        if self.files:
+            return f"{self.target}/{PARTIAL}"
         return self.target if self.is_begun else f"{self.target}{PARTIAL}"
 
 

@@ -17,10 +17,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from reconciler.core.models import ModelCopy
-from reconciler.nodes.errors import ErrorKind, NodeError
+from reconciler.nodes.errors import ErrorKind, NodeError, NodeUnknownError
 from reconciler.nodes.forwards import Forward, LocalForward
 from reconciler.nodes.openssh import Child, OpenSsh
 from reconciler.nodes.protocols import OnProgress, Progress
+from reconciler.nodes.targets import silent
 
 LOOPBACK = "127.0.0.1"
 START_S = 20.0
@@ -39,7 +40,7 @@ umask 077
 LC_ALL=C; export LC_ALL
 command -v rsync >/dev/null || { echo "@@no rsync is not there"; exit; }
 dir=$(mktemp -d) || { echo "@@no there is no room for a folder in /tmp"; exit; }
-trap 'kill $daemon 2>/dev/null; rm -rf "$dir"' EXIT
+trap 'trap "" TERM; rm -rf "$dir"; kill 0' EXIT
 trap 'exit 1' HUP INT TERM PIPE
 who=$(id -u)
 printf '%s\n' "fleet:$token" >"$dir/secret"
@@ -63,27 +64,34 @@ while [ $try -lt 5 ]; do
 done
 echo "@@no $(cat "$dir/said" "$dir/log" 2>/dev/null | tail -n 1)"
 """
-"""Ends, and takes the daemon and its files along, with its standard input."""
+"""Ends, and takes the daemon and its files along, with its standard input.
+
+The daemon forks for each peer, and such a child outlives it: all of the session's process group ends together.
+"""
 
 TAKE = r"""
 LC_ALL=C; export LC_ALL
 RSYNC_PASSWORD=$token; export RSYNC_PASSWORD
 command -v rsync >/dev/null || { echo "@@no rsync is not there"; exit; }
+exec 3<&0
+{ cat <&3; kill 0; } >/dev/null 2>&1 &
 get() {
   rsync -rlpt --partial-dir=.fleet-partial --contimeout=10 --timeout=60 --no-inc-recursive --info=progress2 --outbuf=L \
-    "$@" || { echo "@@ended $?"; exit; }
+    "$@" 3<&-
 }
+ended() { echo "@@ended $1"; exit; }
 mkdir -p "$target_base" "$arrives" || { echo "@@no the folder cannot be made"; exit; }
 if [ -n "$through" ]; then
-  printf '%s\n' "$through" | get --files-from=- "rsync://fleet@$host:$port/base/" "$target_base/"
+  printf '%s\n' "$through" | get --files-from=- "rsync://fleet@$host:$port/base/" "$target_base/" || ended $?
 fi
 if [ -n "$files" ]; then
-  printf '%s\n' "$files" | get --files-from=- "rsync://fleet@$host:$port/folder/" "$arrives/"
+  printf '%s\n' "$files" | get --files-from=- "rsync://fleet@$host:$port/folder/" "$arrives/" || ended $?
 else
-  get --exclude=/.git --exclude=/.cache "rsync://fleet@$host:$port/folder/" "$arrives/"
+  get --exclude=/.git --exclude=/.cache "rsync://fleet@$host:$port/folder/" "$arrives/" || ended $?
 fi
-echo "@@ended 0"
+ended 0
 """
+"""Ends with its standard input, too: what came so far stays for the next time."""
 
 
 async def copied(ssh: Callable[[str], OpenSsh], node: str, copy: ModelCopy, on_progress: OnProgress) -> None:
@@ -164,8 +172,11 @@ async def _end_of(child: Child, copy: ModelCopy, on_progress: OnProgress, via: s
     meter = _Meter(copy.bytes, on_progress, via)
     rest = ""
     while True:
-        async with asyncio.timeout(SILENCE_S):
-            data = await child.stdout.read(1 << 16)
+        try:
+            async with asyncio.timeout(SILENCE_S):
+                data = await child.stdout.read(1 << 16)
+        except TimeoutError:
+            raise NodeUnknownError(silent(child.target, SILENCE_S)) from None
         if not data:
             return None
         *lines, rest = re.split(r"[\r\n]", rest + data.decode(errors="replace"))

@@ -18,6 +18,7 @@ PACKAGES = {
     "iptables": "/usr/sbin/iptables",
     "openssh-client": "/usr/bin/ssh-keygen",
     "openssh-server": "/usr/sbin/sshd",
+    "rsync": "/usr/bin/rsync",
     "skopeo": "/usr/bin/skopeo",
     "tini": "/usr/bin/tini",
     "util-linux": "/usr/bin/unshare",
