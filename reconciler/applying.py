@@ -5,10 +5,12 @@ import time
 import uuid
 from collections.abc import Collection, Coroutine, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import state
 from reconciler import history, person
+from reconciler.core import estimates
 from reconciler.core.canonical import canonical_json
 from reconciler.core.durations import measured
 from reconciler.core.events import LeaseAwaited, RunEnded, RunStarted
@@ -126,6 +128,7 @@ class Application:
 
     async def _recorded(self, store: state.Store, run: state.Run, keeper: LeaseKeeper) -> Applied:
         nodes = self.fleet.nodes
+        usual = partial(estimates.History(store.measures(history.BOOTS)).phases, classes=self.fleet.node_classes)
         await self._unless_stopped(settle(store, nodes, self.fleet.desired, time.time()))
         store.begin_run(run)
         earlier = store.claim_plan(self.saved_id, run.id, run.started_at) if self.saved_id else None
@@ -134,7 +137,8 @@ class Application:
             return Applied(run.id, Exit.REFUSED, applied_before(earlier), (), {})
         before = nodes.sent_bytes
         self.on_event(RunStarted(run.id, self.plan))
-        runner = Runner(self.plan, nodes, store, run.id, self.on_event, self.stop, self.secrets, keeper)
+        told = (self.on_event, self.stop)
+        runner = Runner(self.plan, nodes, store, run.id, *told, self.secrets, keeper, usual)
         machine = await runner.run()
         applied = replace(await self._concluded(store, runner, machine), sent_bytes=nodes.sent_bytes - before)
         self.on_event(RunEnded(run.id, int(applied.exit), applied.summary))

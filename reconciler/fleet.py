@@ -8,8 +8,8 @@ async with fleet:
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from dataclasses import replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -24,7 +24,7 @@ from reconciler.core.desired import Desired, Gang
 from reconciler.core.doctor import Diagnosis, examine
 from reconciler.core.drift import Finding, findings
 from reconciler.core.durations import node_classes
-from reconciler.core.estimates import NOTHING, Estimates, estimates
+from reconciler.core.estimates import NOTHING, Estimates, History, estimates
 from reconciler.core.gate import Verdict
 from reconciler.core.lock import insist_on_agreement
 from reconciler.core.model_sources import models_elsewhere
@@ -45,6 +45,7 @@ from reconciler.core.status import (
     views,
     with_ends,
     with_failure,
+    with_times,
 )
 from reconciler.core.withhold import going, withheld_summary
 from reconciler.engines import RULES, desired_fleet
@@ -56,6 +57,7 @@ from reconciler.images import lockfile
 from reconciler.nodes import protocols
 from reconciler.nodes.observation import observe_all, with_inventory, with_models
 from reconciler.nodes.times import epoch_s
+from reconciler.threads import in_thread
 from reconciler.version import TOOL
 
 __all__ = ["Applied", "Fleet", "over_ssh"]
@@ -210,15 +212,12 @@ class Fleet:
         took = history.measures(self.folder)
         return estimates(plan, self.node_classes, took) if took else NOTHING
 
-    def last_failures(self) -> dict[str, str]:
-        """Why the newest recorded apply of a gang failed, for each gang of which it did.
+    async def remembered(self, now_s: float) -> history.Remembered:
+        """What a status of `now_s` (seconds since 1970) tells of earlier times. History for people.
 
-        History for people: empty when nothing is recorded, or the record cannot be read.
+        Read on a thread: loading what reads it takes as long as a node takes to answer.
         """
-        try:
-            return history.failures(self.folder)
-        except state.StateError:
-            return {}
+        return await in_thread(partial(history.remembered, self.folder, now_s))
 
     async def health(self, observed: Observed, *, probe: bool = False) -> dict[str, Verdict]:
         """What the head of every fully running gang says; with `probe`, its questions are asked too."""
@@ -227,18 +226,31 @@ class Fleet:
         verdicts = await asyncio.gather(*(seen(watch, probe=probe) for watch in watches))
         return {watch.gang.address: verdict for watch, verdict in zip(watches, verdicts, strict=True)}
 
-    async def status(self, observed: Observed, *, probe: bool = False, now_s: float | None = None) -> FleetStatus:
-        """The fleet on its three axes. `now_s`: seconds since 1970, to tell for how long a lane has been booting."""
-        health = await self.health(observed, probe=probe)
-        failures = self.last_failures()
+    async def status(
+        self,
+        observed: Observed,
+        *,
+        probe: bool = False,
+        now_s: float | None = None,
+        past: Awaitable[history.Remembered] | None = None,
+    ) -> FleetStatus:
+        """The fleet on its three axes. `now_s`: seconds since 1970, to tell for how long a lane has been booting.
+
+        `past`: what is remembered, where somebody reads it already.
+        """
         found = views(self.desired, observed)
-        ends = await asyncio.gather(*(ends_read(self.nodes, ended(view)) for view in found))
-        lanes = tuple(
-            with_failure(with_ends(lane_status(view, health.get(view.gang.address)), why), failures)
-            for view, why in zip(found, ends, strict=True)
+        health, known, ends = await asyncio.gather(
+            self.health(observed, probe=probe),
+            past or self.remembered(now_s or time.time()),
+            asyncio.gather(*(ends_read(self.nodes, ended(view)) for view in found)),
         )
         lanes = tuple(
-            replace(lane, booting_s=_running_s(view, observed, now_s)) if lane.phase else lane
+            with_failure(with_ends(lane_status(view, health.get(view.gang.address)), why), known.failures)
+            for view, why in zip(found, ends, strict=True)
+        )
+        took = History(known.took)
+        lanes = tuple(
+            with_times(lane, _running_s(view, observed, now_s), took.phases(view.gang, self.node_classes))
             for view, lane in zip(found, lanes, strict=True)
         )
         plan = self.plan(observed, allow_empty=True)

@@ -1,9 +1,9 @@
 """What the recorded state says to people: what was done, how long boots took, why one failed. No plan depends on it."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import specs
 import state
@@ -63,6 +63,27 @@ class PastRun:
     touched: tuple[str, ...]
     open: int
     revisions: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What keeps hands off a fleet."""
+
+    holds: tuple[state.Hold, ...] = ()
+    quarantined: tuple[state.Quarantine, ...] = ()
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """What of the past belongs to a status: why the newest apply of a gang failed, by gang; how long things took.
+
+    Empty where nothing is recorded, or with `error` where the record cannot be read.
+    """
+
+    failures: Mapping[str, str] = field(default_factory=dict)
+    took: tuple[state.Measure, ...] = ()
+    hands_off: Recorded = Recorded()
+    error: state.StateError | None = None
 
 
 def location(spec: specs.Spec) -> state.Location:
@@ -130,10 +151,25 @@ def known_durations(place: state.Location, placement: str | None = None) -> tupl
     )
 
 
-def failures(place: state.Location) -> dict[str, str]:
-    """By gang: what went wrong in the newest run that booted or proved it, if something did. Raises `StateError`."""
+def recorded(place: state.Location, now: float) -> Recorded:
+    """The holds that are active at `now` (seconds since the epoch), and the quarantine. Raises `state.StateError`."""
     with reading(place) as store:
-        return {} if store is None else _failures(store)
+        return Recorded() if store is None else _recorded(store, now)
+
+
+def remembered(place: state.Location, now: float) -> Remembered:
+    """What a status at `now` (seconds since the epoch) tells of earlier times, read in one go."""
+    try:
+        with reading(place) as store:
+            if store is None:
+                return Remembered()
+            return Remembered(_failures(store), store.measures(BOOTS), _recorded(store, now))
+    except state.StateError as error:
+        return Remembered(error=error)
+
+
+def _recorded(store: state.Store, now: float) -> Recorded:
+    return Recorded(store.holds(now), store.quarantined())
 
 
 @contextmanager

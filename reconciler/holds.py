@@ -6,7 +6,7 @@ What is recorded changes no plan; it keeps parts of one from being carried out (
 import time
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import state
@@ -16,20 +16,12 @@ from reconciler.core.stale import Stale
 from reconciler.core.status import FleetStatus
 from reconciler.core.withhold import Failed, Held, HoldKind, withhold
 from reconciler.fleet import Fleet
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """What keeps hands off this fleet now."""
-
-    holds: tuple[state.Hold, ...] = ()
-    quarantined: tuple[state.Quarantine, ...] = ()
+from reconciler.history import Recorded
 
 
 def recorded(fleet: Fleet, now: float) -> Recorded:
     """The holds that are active at `now` (seconds since the epoch), and the quarantine. Raises `state.StateError`."""
-    with history.reading(history.location(fleet.spec)) as store:
-        return Recorded(store.holds(now), store.quarantined()) if store else Recorded()
+    return history.recorded(fleet.folder, now)
 
 
 def withheld(plan: Plan, known: Recorded, *, retry: bool = False, stale: Iterable[Stale] = ()) -> Plan:

@@ -8,31 +8,43 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
+from concurrent.futures import Executor, Future
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
+class _Daemons(Executor):
+    """A daemon thread for each call."""
+
+    def submit(self, call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
+        """Start it. What the call raises, whatever it is, is raised where the future is awaited."""
+        future: Future[T] = Future()
+        future.set_running_or_notify_cancel()  # from here on cancelling stops the waiting only
+
+        def run() -> None:
+            try:
+                done: tuple[Callable[[Any], None], object] = (future.set_result, call(*args, **kwargs))
+            except BaseException as error:  # noqa: BLE001 - see above
+                done = (future.set_exception, error)
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+                done[0](done[1])
+
+        threading.Thread(target=run, daemon=True, name="fleet-call").start()
+        return future
+
+
+_DAEMONS = _Daemons()
+
+
 async def in_thread(call: Callable[[], T]) -> T:
-    """What `call` returns or raises. Cancelling stops the waiting, not the thread: end what it blocks on as well."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
+    """What `call` returns or raises. Cancelling stops the waiting, not the thread: end what it blocks on as well.
 
-    def settle(action: Callable[[Any], None], value: object) -> None:
-        if not future.done():
-            action(value)
-
-    def run() -> None:
-        try:
-            done: tuple[Callable[[Any], None], object] = (future.set_result, call())
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it is raised where the call is awaited
-            done = (future.set_exception, error)
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
-            loop.call_soon_threadsafe(settle, *done)
-
-    threading.Thread(target=run, daemon=True, name="fleet-call").start()
-    return await future
+    A loop in virtual time runs it at once (`reconciler.testing`).
+    """
+    return await asyncio.get_running_loop().run_in_executor(_DAEMONS, call)
 
 
 async def with_chunks(chunks: AsyncGenerator[bytes, None], work: Callable[[Iterator[bytes]], T]) -> T:

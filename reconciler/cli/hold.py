@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import state
     from reconciler.core.withhold import HoldKind
     from reconciler.fleet import Fleet
-    from reconciler.holds import Recorded
+    from reconciler.history import Recorded
 
 
 class Kind(StrEnum):

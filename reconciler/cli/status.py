@@ -22,6 +22,7 @@ from reconciler.cli.wiring import (
 if TYPE_CHECKING:
     from reconciler.core.status import FleetStatus
     from reconciler.fleet import Fleet
+    from reconciler.history import Remembered
 
 Probe = Annotated[bool, typer.Option("--probe", help="Put the lanes' probe questions, too.")]
 
@@ -39,13 +40,17 @@ def status(
     deadline: Deadline = DEFAULT_DEADLINE_S,
 ) -> None:
     """Observe, ask the heads, show."""
+    import asyncio
+
     from reconciler.core.outcome import Exit
 
     async def work(fleet: "Fleet") -> "FleetStatus":
-        return await fleet.status(await fleet.observe(deadline), probe=probe, now_s=time.time())
+        now_s = time.time()
+        past = asyncio.create_task(fleet.remembered(now_s))  # read while the nodes answer
+        found = await fleet.status(await fleet.observe(deadline), probe=probe, now_s=now_s, past=past)
+        return _with_holds(fleet, found, await past)
 
-    fleet = load(context, file)
-    found = _with_holds(fleet, run(context, with_fleet(fleet, work)))
+    found = run(context, with_fleet(load(context, file), work))
     if as_json:
         say_json(found)
     else:
@@ -55,13 +60,10 @@ def status(
     raise typer.Exit(Exit.UNREACHABLE if found.unknown else Exit.OK)
 
 
-def _with_holds(fleet: "Fleet", found: "FleetStatus") -> "FleetStatus":
+def _with_holds(fleet: "Fleet", found: "FleetStatus", past: "Remembered") -> "FleetStatus":
     """What is recorded of holds and quarantine; the status is the same when that cannot be read."""
-    import state
     from reconciler import holds
 
-    try:
-        return holds.shown(fleet, found, holds.recorded(fleet, time.time()))
-    except state.StateError as error:
-        warn(f"holds are not shown: {error}")
-        return found
+    if past.error is not None:
+        warn(f"holds are not shown: {past.error}")
+    return holds.shown(fleet, found, past.hands_off)

@@ -5,17 +5,21 @@ nothing. Where nothing is kept, nothing is expected: unknown is `None`, never a 
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Protocol
 
 from reconciler.core.desired import Gang
 from reconciler.core.machine import GOOD, Status
 from reconciler.core.observed import NodeFacts, Observed
+from reconciler.core.phases import ORDER
 from reconciler.core.plan import Op, Phase, Plan, Step
 
 BOOT = "boot"
 """From the first start of a gang to its passed gate."""
+
+OF_BOOT = {phase: f"{BOOT}:{phase}" for phase in ORDER}
+"""The kinds of the phases of a boot."""
 
 KINDS: Mapping[Op, str] = {Op.PULL: "pull", Op.PREFLIGHT: "preflight", Op.STOP: "stop", Op.ROOM: "room"}
 """The steps that are kept one by one; `BOOT` is kept of a whole gang."""
@@ -85,12 +89,16 @@ class Expected:
 
 @dataclass(frozen=True)
 class Ended:
-    """How one step ended, for the record. `began_s`, `ended_s`: seconds on one clock."""
+    """How one step ended, for the record. `began_s`, `ended_s`: seconds on one clock.
+
+    `phases`: of a boot that was proved, the seconds of each, in order.
+    """
 
     step: Step
     status: Status
     began_s: float
     ended_s: float
+    phases: tuple[tuple[str, float], ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -143,7 +151,13 @@ def known(took: Iterable[Took]) -> tuple[Known, ...]:
         if times is not None:
             names = (subject.kind, subject.image, subject.model, subject.node_class)
             found.append(Known(*names, gangs, times, items[0].seconds))
-    return tuple(sorted(found, key=lambda item: (item.model, item.image, item.node_class, item.kind)))
+    return tuple(sorted(found, key=lambda item: (item.model, item.image, item.node_class, _place(item.kind))))
+
+
+def _place(kind: str) -> tuple[str, int]:
+    """Where a kind stands among others: by its name, and the phases of a boot as they follow each other."""
+    name, _, phase = kind.partition(":")
+    return name, ORDER.index(phase) + 1 if phase in ORDER else 0
 
 
 def node_class(facts: NodeFacts) -> str:
@@ -213,6 +227,8 @@ def _boots(plan: Plan, ended: tuple[Ended, ...], classes: Mapping[str, str]) -> 
         subject = subject_of(BOOT, gang, gang.nodes[0], classes)
         if starts and subject is not None:
             yield _duration(subject, gang, "", verify.ended_s - min(starts), None)
+            for phase, seconds in verify.phases:
+                yield _duration(replace(subject, kind=OF_BOOT[phase]), gang, "", seconds, None)
 
 
 def _duration(subject: Subject, gang: Gang, node: str, seconds: float, size_bytes: int | None) -> Duration:

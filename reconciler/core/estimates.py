@@ -9,7 +9,7 @@ from functools import cached_property
 from statistics import median
 
 from reconciler.core.desired import Gang
-from reconciler.core.durations import BOOT, KINDS, Expected, Subject, Took, expected, gang_of, subject_of
+from reconciler.core.durations import BOOT, KINDS, OF_BOOT, Expected, Subject, Took, expected, gang_of, subject_of
 from reconciler.core.plan import Op, Outage, Plan, Step
 
 
@@ -81,6 +81,14 @@ class History:
     def boot(self, gang: Gang, classes: Mapping[str, str]) -> Expected | None:
         """How long the gang takes to boot: its head's node tells the class."""
         return self.expected(subject_of(BOOT, gang, gang.nodes[0], classes), gang.address)
+
+    def phases(self, gang: Gang, classes: Mapping[str, str]) -> dict[str, float]:
+        """The seconds that each phase of the gang's boot usually takes, as far as it is known."""
+        found = {
+            phase: self.expected(subject_of(kind, gang, gang.nodes[0], classes), gang.address)
+            for phase, kind in OF_BOOT.items()
+        }
+        return {phase: item.seconds for phase, item in found.items() if item is not None}
 
     def pull(self, size_bytes: int | None, node_class: str | None) -> Expected | None:
         """How long so many bytes take to a node of this class."""

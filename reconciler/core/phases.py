@@ -59,7 +59,7 @@ class Boot:
     def told(self, now_s: float, usual: Mapping[str, float]) -> str:
         """ "loading weights 3m12s, usually 4m"."""
         expected = usual.get(self.phase)
-        more = "" if expected is None else f", usually {duration(expected)}"
+        more = "" if expected is None else f", usually {duration(round(expected))}"
         return f"{WORDS[self.phase]} {duration(round(now_s - self.since_s))}{more}"
 
 

@@ -48,7 +48,8 @@ class LaneStatus:
     """One wanted lane on the three axes, and where it answers.
 
     `last_failure`: what the newest recorded apply of it says, when that failed and the lane is not healthy. `phase`: of
-    a boot that is under way; `booting_s`: for how long it has been, in seconds, None where that is not known.
+    a boot that is under way; `booting_s`: for how long it has been, in seconds, None where that is not known;
+    `usual_s`: how long that phase alone usually takes, where history knows.
     """
 
     gang: str
@@ -64,6 +65,7 @@ class LaneStatus:
     last_failure: str = ""
     phase: str = ""
     booting_s: float | None = None
+    usual_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,11 @@ def with_failure(lane: LaneStatus, failures: Mapping[str, str]) -> LaneStatus:
     if lane.health is Health.HEALTHY:
         return lane
     return replace(lane, last_failure=failures.get(lane.gang, ""))
+
+
+def with_times(lane: LaneStatus, booting_s: float | None, usual: Mapping[str, float]) -> LaneStatus:
+    """A lane that boots with for how long it has, and how long its phase usually takes (both in seconds)."""
+    return replace(lane, booting_s=booting_s, usual_s=usual.get(lane.phase)) if lane.phase else lane
 
 
 def with_ends(lane: LaneStatus, ends: tuple[End, ...]) -> LaneStatus:

@@ -30,7 +30,7 @@ from reconciler.execution.moved import Moved
 from reconciler.execution.outcomes import APPLIED, NOOP, Outcome, failed, stale
 from reconciler.execution.postmortem import explained, named, shown
 from reconciler.execution.preflight import Preflights, removed
-from reconciler.execution.proving import wait_until_proved
+from reconciler.execution.proving import Usual, wait_until_proved
 from reconciler.execution.secrets import Secrets
 from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.nodes.protocols import Fleet, Progress
@@ -55,6 +55,7 @@ class Effects:
     run_id: str
     secrets: Secrets
     leases: LeaseKeeper
+    usual: Usual
     _started: dict[str, str] = field(default_factory=dict)
     """By step: when its container had last been started, before this run first tried to."""
 
@@ -212,7 +213,7 @@ class Effects:
         gang = self._gang(step)
         refs = self._refs(step)
         watch = GangWatch(self.fleet, gang, refs)
-        verdict = await wait_until_proved(watch, lambda text: on_progress(Progress(0, None, text)))
+        verdict = await wait_until_proved(watch, lambda text: on_progress(Progress(0, None, text)), self.usual(gang))
         if verdict.health is Health.HEALTHY:
             outcome = await self._alone(step, gang)
             is_told = outcome is APPLIED and gang.gate.performance is not None

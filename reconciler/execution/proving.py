@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from reconciler.core.desired import Gang
 from reconciler.core.figures import duration
 from reconciler.core.gate import Health, Verdict
 from reconciler.core.observed import NodeFacts
@@ -18,11 +19,14 @@ WRONG_ANSWERS = 3
 QUIET_S = 30.0
 """After so long without a new line, memory and disk are looked at, too, and then as often."""
 
+Usual = Callable[[Gang], Mapping[str, float]]
+"""The seconds that each phase of a gang's boot usually takes, as far as it is known."""
+
 Say = Callable[[str], None]
 Lines = tuple[tuple[str, ...], ...]
 
 
-async def wait_until_proved(watch: GangWatch, say: Say, usual: Mapping[str, float] | None = None) -> Verdict:
+async def wait_until_proved(watch: GangWatch, say: Say, usual: Mapping[str, float]) -> Verdict:
     """Look again and again until the gang is healthy or has failed, within its boot budget.
 
     A lost connection is not a dead rank: it is waited out. `say` gets one short line per look; `usual`: seconds that
@@ -39,7 +43,7 @@ async def wait_until_proved(watch: GangWatch, say: Say, usual: Mapping[str, floa
         if verdict.is_final and (verdict.phase != "probe" or wrong >= WRONG_ANSWERS):
             return verdict
         lines = await watch.read()
-        say(_news(watch, verdict, lines, usual or {}))
+        say(_news(watch, verdict, lines, usual))
         over = _late(watch, verdict, deadline_s)
         if over is None and verdict.phase != "probe":  # it serves: only its answers are not right yet
             over = _hopeless(watch, lines) or await stirring.stalled(lines)

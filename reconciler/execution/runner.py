@@ -15,6 +15,7 @@ from reconciler.execution.effects import Effects, operation_of
 from reconciler.execution.journal import Journal
 from reconciler.execution.leasing import LeaseKeeper
 from reconciler.execution.outcomes import Outcome, failed
+from reconciler.execution.proving import Usual
 from reconciler.execution.secrets import Secrets
 from reconciler.nodes.protocols import Fleet, Progress
 
@@ -48,7 +49,7 @@ class Runner:
     """One apply of one plan. `stop` set means: no new steps, let go, say what was waiting.
 
     `lost` is set when the journal could not be written any more: nothing was begun from then on. `ended`: every step
-    that came to an end, with its times.
+    that came to an end, with its times. `usual`: how long each phase of a gang's boot usually takes, where it is known.
     """
 
     plan: Plan
@@ -59,6 +60,7 @@ class Runner:
     stop: asyncio.Event
     secrets: Secrets
     leases: LeaseKeeper
+    usual: Usual
     failures: list[Failure] = field(default_factory=list)
     ended: list[Ended] = field(default_factory=list)
     lost: state.StateError | None = None
@@ -72,7 +74,7 @@ class Runner:
     async def run(self) -> Machine:
         """Carry out the plan; the machine in its end state. Every effect is journaled before and after."""
         machine = Machine(self.plan)
-        effects = Effects(self.plan, self.fleet, self.run_id, self.secrets, self.leases)
+        effects = Effects(self.plan, self.fleet, self.run_id, self.secrets, self.leases, self.usual)
         tasks: dict[asyncio.Task[Outcome], Step] = {}
         stopping = asyncio.ensure_future(self.stop.wait())
         try:
@@ -119,7 +121,7 @@ class Runner:
         self.on_event(StepStarted(step))
         outcome = await self._unless_called_off(effects, step)
         self.store.outcome(self.run_id, sequence, outcome.status, outcome.detail, time.time())
-        ended = Ended(step, outcome.status, started_s, asyncio.get_running_loop().time())
+        ended = Ended(step, outcome.status, started_s, asyncio.get_running_loop().time(), outcome.phases)
         self.ended.append(ended)
         told = (outcome.logs, outcome.cause, outcome.phases)
         self.on_event(StepEnded(step, outcome.status, outcome.detail, ended.seconds, *told))

@@ -17,14 +17,15 @@ def durations_text(found: Sequence[Known]) -> str:
         items = list(group)
         gangs = ", ".join(dict.fromkeys(gang for item in items for gang in item.gangs))
         lines.append(f"{model} · image {image[:DIGEST_SHOWN]} · {node_class} ({gangs})")
-        lines += [f"  {_line(item)}" for item in items]
+        width = max(len(item.kind) for item in items) + 2
+        lines += [f"  {_line(item, width)}" for item in items]
     return "".join(f"{one_line(line)}\n" for line in lines)
 
 
-def _line(item: Known) -> str:
+def _line(item: Known, width: int) -> str:
     times = item.expected
     if times.count == 1:
-        return f"{item.kind:<10}{duration(times.seconds):>8}  once"
+        return f"{item.kind:<{width}}{duration(times.seconds):>8}  once"
     spread = f"{duration(times.low_s)} to {duration(times.high_s)}"
     told = f"{count(times.count, 'time')}, {spread}; last {duration(item.last_s)}"
-    return f"{item.kind:<10}{duration(times.seconds):>8}  {told}"
+    return f"{item.kind:<{width}}{duration(times.seconds):>8}  {told}"

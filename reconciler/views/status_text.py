@@ -46,8 +46,9 @@ def _mark(lane: LaneStatus) -> str:
 def _lane(lane: LaneStatus) -> Iterator[str]:
     yield f"{_mark(lane)} {lane.gang}: {lane.health}, {lane.sync}, {lane.reach}"
     if lane.phase in WORDS:
+        usual = "" if lane.usual_s is None else f" (usually {duration(round(lane.usual_s))})"
         took = "" if lane.booting_s is None else f", {duration(round(lane.booting_s))} since its start"
-        yield f"    {WORDS[lane.phase]}{took}"
+        yield f"    {WORDS[lane.phase]}{usual}{took}"
     if lane.detail:
         yield f"    {lane.detail}"
     if lane.last_failure:

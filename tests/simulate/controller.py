@@ -13,7 +13,8 @@ from reconciler.core.events import Event, RunStarted
 from reconciler.core.exits import Exit
 from reconciler.core.plan import Plan, plan_json
 from reconciler.fleet import Fleet
-from reconciler.holds import Recorded, withheld
+from reconciler.history import Recorded
+from reconciler.holds import withheld
 from reconciler.nodes import protocols
 from reconciler.nodes.errors import NodeError
 from reconciler.testing.simulation import Ending

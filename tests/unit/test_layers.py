@@ -51,6 +51,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "reconciler.nodes",
         "reconciler.person",
         "reconciler.plugins",
+        "reconciler.threads",
         "reconciler.version",
     ),
     "reconciler.rollback": ("state", "reconciler.core", "reconciler.fleet", "reconciler.person"),

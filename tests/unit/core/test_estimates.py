@@ -17,7 +17,7 @@ from reconciler.core.durations import (
     node_classes,
     subject_of,
 )
-from reconciler.core.estimates import NOTHING, estimates
+from reconciler.core.estimates import NOTHING, History, estimates
 from reconciler.core.machine import Status
 from reconciler.core.observed import Gpu
 from reconciler.core.plan import Op, Plan
@@ -79,6 +79,18 @@ def test_a_run_tells_its_boot_from_the_first_start_to_the_passed_gate() -> None:
     starts = [item.began_s for item in ended if item.step.op is Op.START]
     [gate] = [item.ended_s for item in ended if item.step.op is Op.VERIFY]
     assert ("c/a", gate - min(starts)) == (found.gang, found.seconds)
+
+
+def test_a_run_tells_the_phases_of_a_boot_that_was_proved_and_the_next_one_expects_them() -> None:
+    phases = (("image", 2.0), ("weights", 3.0))
+    ended = [replace(item, phases=phases) if item.step.op is Op.VERIFY else item for item in run_of(MADE)]
+    found = [*measured(MADE, ended, CLASSES)]
+    assert {"boot:image": 2.0, "boot:weights": 3.0} == {
+        item.kind: item.seconds for item in found if item.kind.startswith("boot:")
+    }
+    assert dict(phases) == History(tuple(found)).phases(LANE, CLASSES)
+    assert {} == History(tuple(found)).phases(LANE, {}), "of a node that was not read nothing is known"
+    assert [BOOT, "boot:image", "boot:weights"] == [item.kind for item in known(found) if item.kind.startswith(BOOT)]
 
 
 def test_what_failed_or_had_nothing_to_do_tells_nothing() -> None:
