@@ -180,7 +180,7 @@ class Application:
 
     def _planned_again(self, observed: Observed) -> Plan:
         """The plan that has to be empty now: after one that only brought images, images are all that counts."""
-        if self.plan.is_sync and any(step.op is Op.FETCH for step in self.plan.steps):
+        if self.plan.is_model_sync:
             models = frozenset(step.target for step in self.plan.steps)
             return make_model_sync_plan(self.fleet.desired, observed, models)
         if self.plan.is_sync:

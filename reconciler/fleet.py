@@ -123,6 +123,10 @@ class Fleet:
         """The same fleet with this version of a placed gang; it shares the sessions with the nodes."""
         return self._with(self.desired.wanting(gang))
 
+    def for_images(self) -> "Fleet":
+        """The same fleet, which looks at no model; it shares the sessions with the nodes."""
+        return self._with(self.desired.without_models())
+
     def _with(self, desired: Desired) -> "Fleet":
         other = Fleet(self.spec, desired, self.nodes, self._open_store)
         other.node_classes = self.node_classes

@@ -125,6 +125,7 @@ def sync(
     options, clusters = fleet.options(commit_of(file)), frozenset(cluster) if cluster else None
 
     async def work(fleet: "Fleet") -> int:
+        fleet = fleet.for_images()
         observed = await fleet.observe(deadline, nodes_to_sync(fleet.desired, clusters))
         made = make_sync_plan(fleet.desired, observed, clusters, options)
         return await carry_out(fleet, made, yes=yes, as_json=as_json, command="images sync", question="Bring them?")
@@ -154,7 +155,7 @@ def gc(
 async def _stock(fleet: "Fleet", deadline_s: float) -> "Stock":
     from reconciler.stock import stock
 
-    return await stock(fleet, await fleet.observe(deadline_s), deadline_s)
+    return await stock(fleet, await fleet.for_images().observe(deadline_s), deadline_s)
 
 
 def _part(plan: "GcPlan", only: Part | None) -> "GcPlan":

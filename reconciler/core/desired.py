@@ -205,6 +205,10 @@ class Gang:
         """The nodes it takes, rank 0 first."""
         return tuple(rank.node for rank in self.ranks)
 
+    def without_models(self) -> "Gang":
+        """The same gang with no word of its models."""
+        return replace(self, ranks=tuple(replace(rank, models=()) for rank in self.ranks), shelves=())
+
     @cached_property
     def fingerprint(self) -> str:
         """Identity of this version of the gang: what its ranks run, where, in which order, and how it is judged."""
@@ -260,3 +264,7 @@ class Desired:
     def wanting(self, gang: Gang) -> "Desired":
         """The same fleet with this version of the gang of its address."""
         return replace(self, gangs=tuple(gang if item.address == gang.address else item for item in self.gangs))
+
+    def without_models(self) -> "Desired":
+        """The same fleet with no word of models: for what is about images alone, and no storage may hold up."""
+        return replace(self, gangs=tuple(gang.without_models() for gang in self.gangs))

@@ -1,7 +1,7 @@
 """Which models a plan copies from node to node, from whom, and what that comes to."""
 
 import posixpath
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from reconciler.core.classify import GangView, RankView
@@ -94,10 +94,6 @@ def _allowing(gang: Gang, models: frozenset[str]) -> Gang:
         for rank in gang.ranks
     )
     return replace(gang, ranks=ranks)
-
-
-def _allowed(wants: Iterable[ModelWant], models: frozenset[str]) -> Iterator[ModelWant]:
-    return (replace(want, sync=True) for want in wants if not models or want.name in models)
 
 
 def _relative(path: str, base: str) -> str:

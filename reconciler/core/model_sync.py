@@ -1,6 +1,6 @@
 """`make_model_sync_plan`: copy the models that placements want to nodes that lack them, and touch no lane."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from reconciler.core import remarks
@@ -60,10 +60,6 @@ def make_model_sync_plan(
 
 def _address(gang: Gang) -> str:
     return gang.address
-
-
-def _unchanged(views: Iterable[GangView], coming: Mapping[str, object]) -> Iterator[str]:
-    return (view.gang.address for view in views if not view.unknown and view.gang.address not in coming)
 
 
 def _steps(view: GangView, observed: Observed) -> Iterator[Step]:

@@ -210,8 +210,13 @@ class Plan:
 
     @property
     def is_sync(self) -> bool:
-        """Whether it only brings images, and touches no lane."""
+        """Whether it only brings images, or models, and touches no lane."""
         return bool(self.changes) and all(change.kind is Kind.SYNC for change in self.changes)
+
+    @property
+    def is_model_sync(self) -> bool:
+        """Whether it only copies models."""
+        return self.is_sync and all(step.op is Op.FETCH for step in self.steps)
 
     @property
     def is_settled(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from reconciler.core.identity import unproved_name
 from reconciler.core.machine import BAD, GOOD, Machine, Status
 from reconciler.core.outcome import Exit, is_as_before, is_fault_of_version
-from reconciler.core.plan import Change, Kind, Op, Phase, Step, is_foreign, is_return
+from reconciler.core.plan import Change, Kind, Op, Phase, Plan, Step, is_foreign, is_return
 
 _PAST = {
     Kind.BOOT: "booted",
@@ -183,12 +183,16 @@ def _next(machine: Machine, stopped: Sequence[Step]) -> str:
 
 
 def _again(machine: Machine) -> str:
-    return "`fleet images sync`" if machine.plan.is_sync else "`fleet apply`"
+    return _sync(machine.plan) if machine.plan.is_sync else "`fleet apply`"
 
 
 def _onward(machine: Machine) -> str:
     """What goes on from an interrupt with no more than the interrupted run was about."""
-    return "`fleet images sync`" if machine.plan.is_sync else "`fleet resume`"
+    return _sync(machine.plan) if machine.plan.is_sync else "`fleet resume`"
+
+
+def _sync(plan: Plan) -> str:
+    return "`fleet models sync`" if plan.is_model_sync else "`fleet images sync`"
 
 
 def cut_short_summary(machine: Machine, why: str, hint: str) -> str:
@@ -199,19 +203,20 @@ def cut_short_summary(machine: Machine, why: str, hint: str) -> str:
 
 
 def _done(machine: Machine) -> str:
-    """ "2 replaced, 1 stopped"; "1 image brought to 3 nodes". What came there by itself meanwhile counts, too."""
+    """ "2 replaced, 1 stopped"; "1 image brought to 3 nodes", or a model. What came by itself meanwhile counts, too."""
     if not machine.plan.is_sync:
         return _counts(machine.plan.changes)
     done = machine.with_status(*GOOD)
-    images, nodes = {step.target for step in done}, {step.node for step in done}
-    told = f"{len(images)} image{'s' * (len(images) != 1)} brought to {len(nodes)} node{'s' * (len(nodes) != 1)}"
+    things, nodes = {step.target for step in done}, {step.node for step in done}
+    thing = "model" if machine.plan.is_model_sync else "image"
+    told = f"{len(things)} {thing}{'s' * (len(things) != 1)} brought to {len(nodes)} node{'s' * (len(nodes) != 1)}"
     return told if done else "nothing to do"
 
 
 def _not_brought(machine: Machine) -> str:
     failed = machine.with_status(*BAD)
-    images = sorted({f"{step.target.rpartition('@')[0] or step.target} to {step.node}" for step in failed})
-    return f"could not be brought: {', '.join(images)}; no lane was touched"
+    things = sorted({f"{step.target.rpartition('@')[0] or step.target} to {step.node}" for step in failed})
+    return f"could not be brought: {', '.join(things)}; no lane was touched"
 
 
 def _counts(changes: Sequence[Change]) -> str:

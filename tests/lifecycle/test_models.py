@@ -112,6 +112,7 @@ def test_sync_copies_what_a_node_lacks_and_the_second_time_there_is_nothing_to_d
     said = fleet("models", "sync", "--yes")
     assert 0 == said.code, said
     assert "bigram missing on node2: 5.0 KiB, copied from node1" in said.out
+    assert "1 model brought to 1 node" in said.out
     assert has(story, "node2")
     assert {"model-fetch", "model-adopt"} == {call.operation for call in story.nodes.mutations}
     before = len(story.nodes.mutations)
@@ -171,8 +172,30 @@ def test_a_lost_reply_is_settled_by_looking(story: Story, fleet: Commands, opera
 
 def test_a_giver_that_ends_in_the_middle_leaves_nothing_that_counts(story: Story, fleet: Commands) -> None:
     pair(story).inject(Fault.do("node2", "model-fetch", lambda nodes: nodes.node("node1").power_off(), after=False))
-    assert 6 == fleet("models", "sync", "--yes").code
+    said = fleet("models", "sync", "--yes")
+    assert 6 == said.code
+    assert "could not be brought: bigram to node2; no lane was touched" in said.out
+    assert "then `fleet models sync`" in said.out
     assert not has(story, "node2")
     story.nodes.node("node1").power_on()
     assert 0 == fleet("models", "sync", "--yes").code
     assert has(story, "node2")
+
+
+def test_a_copy_that_fails_puts_no_version_aside(story: Story) -> None:
+    pair(story).inject(Fault.fail("node2", "model-fetch", nth=None))
+    story.edit("served_name: bigram", "served_name: bigram\n    sync: true")
+    applied = story.apply()
+    assert Exit.UNCHANGED == applied.exit, applied.summary
+    assert "pair-a/pair: failed before anything was stopped" in applied.summary
+    story.nodes.heal()
+    assert Exit.OK == story.apply().exit
+    assert {"pair": 2, "solo": 1} == story.running_lanes()
+
+
+def test_images_come_and_are_listed_where_a_storage_of_models_hangs(story: Story, fleet: Commands) -> None:
+    for node in ("node1", "node2", "node3"):
+        story.nodes.inject(Fault.lose_reply(node, "model-look", nth=None))
+    assert 0 == fleet("images", "sync", "--yes").code
+    assert 0 == fleet("images", "ls").code
+    assert "model-look" not in {call.operation for call in story.nodes.calls}
