@@ -35,7 +35,8 @@ checks:
 ```
 
 Reason and last day are required. What is let pass is still shown, by plan and doctor, with both. After its last day it
-refuses again, and the silence itself is warned of. Checks that are marked "always" cannot be silenced.
+refuses again, and the silence itself is warned of, under the id `silence`; so is one that names no check. Checks that
+are marked "always" cannot be silenced.
 
 ## Adding one
 
@@ -48,20 +49,24 @@ from collections.abc import Iterator
 from reconciler.core.checks import Finding, NodeCheck, Result, Site
 
 
-def no_swap(site: Site) -> Iterator[Finding]:
-    if site.facts.memory_total_bytes is None:
-        yield site.found("no-swap", Result.UNKNOWN, "its memory is not told")
+def large(site: Site) -> Iterator[Finding]:
+    memory = site.facts.memory_total_bytes
+    if memory is None:
+        yield site.found("large", Result.UNKNOWN, "its memory is not told")
+    elif memory < 96 * 2**30:
+        yield site.found("large", Result.FAIL, f"{site.node} has {memory / 2**30:.0f} GiB")
 
 
-CHECK = NodeCheck("no-swap", "Is swap off?", "`swapoff -a` there.", no_swap, holds_up_boots=True)
+CHECK = NodeCheck("large", "Has the node 96 GiB or more?", "Take it out of the clusters.", large, holds_up_boots=True)
 ```
 
 ```toml
 [project.entry-points."fleet.checks"]
-no-swap = "my_package:CHECK"
+large = "my_package:CHECK"
 ```
 
-A check is a pure function over facts: it contacts nothing. One that breaks is shown as unknown, with its error, and no
+With `holds_up_boots` a failure refuses boots on that node; a finding that says no `mend` gets the check's. A check is a
+pure function over facts: it contacts nothing. One that breaks is shown as unknown, with its error, and no
 other check suffers from it.
 """
 

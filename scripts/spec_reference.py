@@ -24,6 +24,7 @@ what each engine makes of a lane.
 | text | kept as written: `yes`, `010` and `1e3` need no quotes where a key takes any text |
 | duration | seconds, or numbers with the units d, h, m, s, ms: `40m`, `1h30m`, `2.5s`, `300ms` |
 | size | bytes, or a number with a unit: `128GiB`, `1.5TiB` (powers of 1024), `512MB` (powers of 1000) |
+| day | year, month and day: `2026-12-24` |
 | mapping of names | keys that you choose, each with a value of the type said |
 | any YAML | text, number, true or false, list or mapping |
 
@@ -85,11 +86,15 @@ def _type(value: Schema) -> str:
         return "any YAML" if name == "JsonValue" else f"[{name}](#{name.lower()})"
     if value.get("title") in TITLES:
         return TITLES[value["title"]]
+    if {"format": "ipv4"} in value.get("anyOf", ()):
+        return "IP address"
+    if value.get("format") == "date":
+        return "day"
     parts = [part for part in (*value.get("anyOf", ()), *value.get("oneOf", ())) if part.get("type") != "null"]
     return " or ".join(dict.fromkeys(map(_type, parts))) or _plain_type(value)
 
 
-TITLES = {"Duration": "duration", "Size": "size", "Address": "IP address"}
+TITLES = {"Duration": "duration", "Size": "size"}
 
 
 def _plain_type(value: Schema) -> str:

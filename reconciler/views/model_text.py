@@ -12,6 +12,8 @@ SCHEMA = "fleet.models/1"
 PROOF_SCHEMA = "fleet.models.proof/1"
 HEAD = ("MODEL", "NODE", "STATE", "SIZE", "REVISION", "WHERE", "WHY")
 
+NO_CHECKSUM = "it has no checksums; write some in `verify` of the model"
+
 
 def model_stock_text(stock: ModelStock) -> str:
     """What is where: one line a model and node."""
@@ -66,7 +68,8 @@ def proof_text(proof: Proof | Unknown) -> str:
 def _proof(proof: Proof) -> Iterator[str]:
     read = f"{count(proof.files, 'file')} ({size(proof.bytes)}) right by checksum"
     bad = f"{count(len(proof.faults), 'fault')}; " if proof.faults else ""
-    yield f"{proof.model} on {proof.node}: {bad}{read if proof.files else 'no checksum was right or known'}"
+    none = "no file is right by checksum" if proof.faults else f"nothing to compare: {NO_CHECKSUM}"
+    yield f"{proof.model} on {proof.node}: {bad}{read if proof.files else none}"
     yield from (f"  x {fault.path}{' ' if fault.path else 'it '}{fault.why}" for fault in proof.faults)
 
 

@@ -32,6 +32,7 @@ from specs.rules.references import (
     placement_names_exist,
 )
 from specs.rules.requirements import requirements_are_met
+from specs.rules.silences import silenced_places_exist
 
 Rule = Callable[[Draft], Iterator[Diagnostic]]
 
@@ -60,5 +61,6 @@ RULES: tuple[Rule, ...] = (
     rdma_is_there,
     rendezvous_is_reachable,
     requirements_are_met,
+    silenced_places_exist,
 )
 """Every rule; their order does not matter, for diagnostics are sorted."""

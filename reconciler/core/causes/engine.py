@@ -82,7 +82,7 @@ ENGINE = (
         id="no-program",
         title="the program to run is not in the image",
         explanation="The entrypoint or the first word of the command does not exist in the image, or cannot be run.",
-        mend="Compare the lane's `entrypoint` and `command` with the image (`docker image inspect`).",
+        mend="Compare the lane's `entrypoint` (of a custom one also `argv`) with the image (`docker image inspect`).",
         patterns=(
             r"executable file not found in \$?PATH",
             r"exec: .*: (no such file or directory|permission denied)",

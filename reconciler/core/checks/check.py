@@ -65,13 +65,13 @@ def of_gang(check: Check, case: Case) -> Iterator[Finding]:
     """What a check says of every rank."""
     for rank in case.view.ranks:
         at = Finding(check.id, case.view.gang.address, Result.OK, node=rank.rank.node)
-        yield from (_as(at, item) for item in list(check.look(case, rank)) or [at])
+        yield from (_as(at, check.mend, item) for item in list(check.look(case, rank)) or [at])
 
 
 def of_node(check: NodeCheck, site: Site) -> Iterator[Finding]:
     """What a check says of a node."""
     at = Finding(check.id, site.node, Result.OK, node=site.node)
-    yield from (_as(at, item) for item in list(check.look(site)) or [at])
+    yield from (_as(at, check.mend, item) for item in list(check.look(site)) or [at])
 
 
 def guarded(check: AnyCheck) -> AnyCheck:
@@ -83,9 +83,13 @@ def guarded(check: AnyCheck) -> AnyCheck:
     return replace(check, look=lambda site: _tried(check.id, lambda: seen(site)))
 
 
-def _as(at: Finding, found: Finding) -> Finding:
-    """A finding is of the check that was asked, about what it was asked about, whatever else a check may say."""
-    return replace(found, check=at.check, address=at.address, node=at.node)
+def _as(at: Finding, mend: str, found: Finding) -> Finding:
+    """A finding is of the check that was asked, about what it was asked about, whatever else a check may say.
+
+    What is wrong always comes with something to do: where the look has nothing better, what the check says in general.
+    """
+    wrong = found.result in {Result.FAIL, Result.WARN}
+    return replace(found, check=at.check, address=at.address, node=at.node, mend=found.mend or (mend if wrong else ""))
 
 
 def _tried(check: str, look: Callable[[], Iterable[Finding]]) -> list[Finding]:

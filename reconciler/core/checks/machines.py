@@ -52,7 +52,7 @@ def memory_free(case: Case, rank: RankView) -> Iterator[Finding]:
     if need is None or free is None or own or need <= free:
         return
     held = "; ".join(_holding(item) for item in (rank.facts.host.top_processes or ())[:3])
-    most = f". Most have {held}" if held else ""
+    most = f"; most of it is taken by {held}" if held else ""
     yield case.warn(
         "memory-free",
         rank,

@@ -132,7 +132,7 @@ ROWS: list[tuple[str, str, str, NodeFacts]] = [
     (
         "memory-free",
         "warn",
-        "the lane needs 1.0 GiB a rank; n1 has 1.0 KiB free. Most have python3 (process 9, 60.0 GiB)",
+        "the lane needs 1.0 GiB a rank; n1 has 1.0 KiB free; most of it is taken by python3 (process 9, 60.0 GiB)",
         replace(on(), memory_available_bytes=1024),
     ),
 ]

@@ -28,9 +28,9 @@ def test_a_silence_is_of_everywhere_unless_it_says_where(tmp_path: Path) -> None
 
 
 def test_it_reaches_what_is_desired(tmp_path: Path) -> None:
-    text = 'checks: {silence: [{check: "model-*", address: dgx7, reason: why, until: 2026-12-24}]}\n'
+    text = 'checks: {silence: [{check: "model-*", address: "dgx*", reason: why, until: 2026-12-24}]}\n'
     (found,) = desired_fleet(load(tmp_path, text)).silences
-    assert ("model-*", "dgx7", "why", "2026-12-24") == (found.check, found.address, found.reason, found.until)
+    assert ("model-*", "dgx*", "why", "2026-12-24") == (found.check, found.address, found.reason, found.until)
 
 
 @pytest.mark.parametrize(
@@ -38,12 +38,27 @@ def test_it_reaches_what_is_desired(tmp_path: Path) -> None:
     [
         ("{check: hca, until: 2026-12-24}", "reason"),
         ("{check: hca, reason: why}", "until"),
-        ("{check: hca, reason: why, until: soon}", "until"),
+        ("{check: hca, reason: why, until: soon}", "'soon' is not a day"),
+        ("{check: hca, reason: why, until: 24.12.2026}", "It is year, month and day: 2026-12-24"),
+        ("{check: hca, reason: why, until: 20261224}", "wants a day such as 2026-12-24"),
+        ("{check: hca, reason: why, until: 2026-12-24, address: dgx7}", "no node is named 'dgx7'"),
+        ("{check: hca, reason: why, until: 2026-12-24, address: pair/qwen}", "no lane is named 'qwen'"),
         ("{check: hca, reason: why, until: 2026-13-01}", "until"),
         ("{check: hca, reason: why, until: 2026-12-24, node: x}", "node"),
         ('{check: hca, reason: "", until: 2026-12-24}', "reason"),
     ],
-    ids=["no reason", "no day", "not a day", "no such month", "unknown key", "empty reason"],
+    ids=[
+        "no reason",
+        "no day",
+        "not a day",
+        "day first",
+        "a number",
+        "no such node",
+        "no such lane",
+        "no such month",
+        "unknown key",
+        "empty reason",
+    ],
 )
 def test_what_is_missing_or_wrong_is_told_with_its_place(tmp_path: Path, item: str, expected: str) -> None:
     with pytest.raises(specs.SpecErrors, match=expected) as raised:
