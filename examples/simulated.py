@@ -3,14 +3,16 @@
     python -m examples.simulated examples/dgx-lab/fleet.yaml 'apply --yes' 'plan --file examples/dgx-lab/evening.yaml'
 
 The nodes are as the spec declares them, in good order, with whole models. Every image of the lanes can be had; local
-builds are on each node; engines know what their probes expect. The commands run one after the other on the same nodes,
-in virtual time; `--file` is the first spec where a command names none. What they record is thrown away.
+builds are on each node; engines know what their probes expect, as `expect` or in plain words of `expect_regex`. The
+commands run one after the other on the same nodes, in virtual time; `--file` is the first spec where a command names
+none. What they record is thrown away.
 """
 
 import argparse
 import functools
 import json
 import os
+import re
 import shlex
 import sys
 import tempfile
@@ -55,8 +57,17 @@ def images_of(spec: specs.Spec) -> list[SimImage]:
 
 def _answers(spec: specs.Spec) -> dict[str, str]:
     """To each question of the lanes' probes, what it expects."""
-    probes = [probe for lane in spec.lanes.values() for probe in lane.health.probes if probe.expect is not None]
-    return {probe.chat or probe.completion or "": f" {probe.expect}." for probe in probes}
+    probes = [probe for lane in spec.lanes.values() for probe in lane.health.probes]
+    expected = {probe.chat or probe.completion or "": _expected(probe) for probe in probes}
+    return {question: f" {answer}." for question, answer in expected.items() if answer}
+
+
+def _expected(probe: specs.Probe) -> str:
+    """`expect`, or the first branch of `expect_regex` that is plain words; empty where there is none."""
+    if probe.expect is not None or probe.expect_regex is None:
+        return probe.expect or ""
+    branches = probe.expect_regex.split("|")
+    return next((branch for branch in branches if re.search(probe.expect_regex, branch)), "")
 
 
 def simulated(spec: specs.Spec, images: Sequence[SimImage]) -> SimulatedFleet:

@@ -17,6 +17,7 @@ def memory(case: Case, rank: RankView) -> Iterator[Finding]:
             "memory",
             rank,
             f"the lane needs {need / 2**30:.1f} GiB a rank; {rank.rank.node} has {total / 2**30:.1f} GiB in all",
+            "place the lane on other nodes, or correct `memory` of the lane",
         )
 
 

@@ -85,7 +85,7 @@ ROWS: list[tuple[str, str, str, NodeFacts, tuple[Any, ...]]] = [
     (
         "memory",
         "the lane needs 96.0 GiB a rank; n1 has 64.0 GiB in all",
-        "",
+        "place the lane on other nodes, or correct `memory` of the lane",
         node(memory_total_bytes=64 * GIB),
         (),
     ),
