@@ -12,7 +12,11 @@ from tests.unit.engines.fleets import HEAD, IMAGE
 
 LOCAL = "sha256:" + "cd" * 32
 SPEC = f"""{HEAD}lanes:
-  it: {{engine: llamacpp, image: {IMAGE}, model: tiny, health: {{probes: [{{chat: Who?, expect: me}}, {{chat: Кто?, expect_regex: "Я|me"}}]}}}}
+  it:
+    engine: llamacpp
+    image: {IMAGE}
+    model: tiny
+    health: {{probes: [{{chat: Who?, expect: me}}, {{chat: Wer?, expect_regex: "[0-9]+|ich|me"}}]}}
   own: {{engine: custom, image: "{LOCAL}", argv: [serve]}}
 placements:
   - {{lane: it, cluster: two}}
