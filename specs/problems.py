@@ -1,6 +1,6 @@
 """Faults that validation finds, in the words of the YAML they are about."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -31,12 +31,21 @@ _BOUNDS = {
     "string_too_short": "must not be empty",
 }
 
-_MARKS = ("(text)", "(secret)", "[key]")
+_MARKS = ("(text)", "(secret)", "(switch)", "(command)", "[key]")
 
 
 def explain(error: ValidationError, tree: Tree, prefix: Loc, model: type[BaseModel] | None = None) -> list[Diagnostic]:
     """Return the diagnostics of a failed validation of the value at `prefix` in `tree`, whose type is `model`."""
-    return [_explain(details, tree, prefix, model) for details in error.errors(include_url=False, include_input=False)]
+    found = error.errors(include_url=False, include_input=False)
+    return [_explain(details, tree, prefix, model) for details in found if not _is_emptied(details, found)]
+
+
+def _is_emptied(details: ErrorDetails, others: Iterable[ErrorDetails]) -> bool:
+    """Whether a list is called empty only since none of its items is right: each of these has a fault of its own."""
+    loc = details["loc"]
+    return details["type"] == "too_short" and any(
+        len(item["loc"]) > len(loc) and item["loc"][: len(loc)] == loc for item in others
+    )
 
 
 def dotted(loc: Loc) -> str:

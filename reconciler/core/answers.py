@@ -96,7 +96,10 @@ def shortened(text: str) -> str:
 
 def _silence(probe: Probe, answer: Answer) -> str:
     if answer.late and probe.generates:
-        return f"no token within {probe.timeout_s:g} s of {_asked(probe)}: its pages answer, but generation hangs"
+        whole = f"no whole answer within {probe.timeout_s:g} s to {_asked(probe)} (at most {probe.max_tokens} tokens)"
+        return f"{whole}: its pages answer, but generation hangs or is too slow"
+    if answer.late and probe.kind == "command":
+        return f"{_asked(probe)} did not end within {probe.timeout_s:g} s, its `timeout`"
     return f"no answer to {_asked(probe)}: {answer.error}"
 
 
@@ -115,7 +118,8 @@ def _asked(probe: Probe) -> str:
 
 
 def _start(body: bytes) -> str:
-    return body[:200].decode(errors="replace")
+    """The beginning, on one line: pages and programs end theirs as they like."""
+    return " ".join(body[:200].decode(errors="replace").split())
 
 
 def _faults(probe: Probe, answer: Answer) -> Iterator[str]:

@@ -78,7 +78,8 @@ class Preflights:
         while (look := await node.containers.inspect(found.id)) is not None and look.is_running:
             if now_s() >= deadline_s:
                 logs = last_lines(await node.containers.logs(look.id, READ))
-                return failed(f"the preflight did not end within {preflight.deadline_s:g} s", logs)
+                more = "the lane's `preflight: {deadline: ...}` gives it more"
+                return failed(f"the preflight did not end within {preflight.deadline_s:g} s; {more}", logs)
             on_progress(Progress(0, None, f"{preflight.entrypoint[0]} is at work"))
             await asyncio.sleep(POLL_S)
         return await _judged(node, look)

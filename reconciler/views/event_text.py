@@ -63,7 +63,7 @@ def _ended(event: StepEnded) -> Iterator[str]:
     mark = "ok " if event.status in GOOD else "ERR"
     yield f"  {mark} {step_words(event.step)}{_status(event)}{took}{detail}"
     if event.status in BAD and event.logs:
-        yield f"      last {len(event.logs)} log lines:"
+        yield "      last log line:" if len(event.logs) == 1 else f"      last {len(event.logs)} log lines:"
         yield from (f"      | {line}" for line in event.logs)
 
 

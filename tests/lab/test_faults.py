@@ -470,7 +470,7 @@ def serving_solo(clean_lab: Lab, tmp_path: Path) -> Desk:
 
 
 BOOTS: dict[str, tuple[str, dict[str, object], tuple[str, ...]]] = {
-    "exits at once": ("echo boom; exit 3", {}, ("rank 0 on node3 exited 3", "last 1 log lines:", "| boom")),
+    "exits at once": ("echo boom; exit 3", {}, ("rank 0 on node3 exited 3", "last log line:", "| boom")),
     "never healthy": (
         "echo waiting; exec sleep 600",
         {"boot": "3s"},

@@ -78,7 +78,7 @@ FAILS: dict[str, tuple[Behaviour, str]] = {
     "thoughts of junk": (head(Babbles, thinks=True), "thinks junk: 66 % of its letters are Han"),
     "a hang behind green pages": (
         head(HangsOnGeneration),
-        "no token within 60 s of 'What is the capital of France?': its pages answer, but generation hangs",
+        "no whole answer within 60 s to 'What is the capital of France?' (at most 32 tokens): its pages answer, but",
     ),
     "a crash loop": (head(CrashLoops), "rank 0 on node3 was restarted by Docker since it booted"),
     "a fatal line": (head(GivesUp), "rank 0 on node3 cannot go on: error loading model: tensor 'output.weight'"),
@@ -188,7 +188,7 @@ def test_a_generation_that_hangs_is_found_by_a_status_that_asks(tmp_path: Path) 
     assert "healthy" == story.status().lanes[0].health
     lane = story.status(probe=True).lanes[0]
     assert "degraded" == lane.health
-    assert f"no token within 60 s of {QUESTION!r}" in lane.detail
+    assert f"no whole answer within 60 s to {QUESTION!r}" in lane.detail
 
 
 def timed(folder: Path, tokens_s: float, *, required: bool) -> tuple[Story, list[StepEnded]]:

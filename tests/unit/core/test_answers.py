@@ -66,7 +66,12 @@ CASES: list[tuple[str, Probe, Answer, str | None]] = [
         chat("abcdefghij" * 60 + "X"),
         f"/{WITHOUT_END}/ takes more than 1 s on the answer to 'hi': write it simpler",
     ),
-    ("a hang", PARIS, Answer(None, error="x", late=True), "no token within 60 s of 'Capital of France?'"),
+    (
+        "a hang",
+        PARIS,
+        Answer(None, error="x", late=True),
+        "no whole answer within 60 s to 'Capital of France?' (at most 32 tokens): its pages answer, but",
+    ),
     ("no connection", PARIS, Answer(None, error="refused"), "no answer to 'Capital of France?': refused"),
     ("a vector", VECTOR, vector(0.1, -2, 0), None),
     ("zeros", VECTOR, vector(0.0, 0.0), "'a text' got no vector of numbers"),
@@ -93,6 +98,18 @@ CASES: list[tuple[str, Probe, Answer, str | None]] = [
     ("a program that ends well", CHECK, Answer(0, b"all is fine\n"), None),
     ("and says something else", CHECK, Answer(0, b"hm"), "'python3 /check.py' got 'hm', expected 'fine'"),
     ("a program that fails", CHECK, Answer(3, b"bad"), "'python3 /check.py' got exit code 3: bad"),
+    (
+        "a program of many lines",
+        CHECK,
+        Answer(3, b"bad\r\n  worse\r\n"),
+        "'python3 /check.py' got exit code 3: bad worse",
+    ),
+    (
+        "a program that hangs",
+        CHECK,
+        Answer(None, error="Docker did not answer", late=True),
+        "'python3 /check.py' did not end within 60 s, its `timeout`",
+    ),
 ]
 
 
@@ -101,6 +118,7 @@ def test_what_is_wrong_with_an_answer(what: str, probe: Probe, answer: Answer, e
     found = fault(probe, answer)
     assert (expected is None) == (found is None), found
     assert (found or "").startswith(expected or "")
+    assert (found or "").isprintable()
 
 
 @given(st.binary(max_size=300), st.sampled_from([PARIS, VECTOR, SCORE, CHECK]))

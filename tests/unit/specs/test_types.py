@@ -41,6 +41,10 @@ CASES: dict[str, tuple[str, Edit]] = {
         ("host: n1.lan", "host: n1.lan, identity_file: [x]"),
     ),
     "an item of the wrong type": ("7:22: clusters.pair.nodes[1]: wants text, found 2", ("n2]", "2]")),
+    "no preflight": (
+        "15:16: lanes.duo.preflight: wants false, or {command: [...], deadline: 2m}, found 3",
+        ("nodes: 2", "preflight: 3"),
+    ),
     "an unknown key": ("3:14: nodes.n1.ssh: unknown key 'hst'", ("host: n1.lan", "hst: x, host: n1.lan")),
     "an unknown key in an item": (
         "21:32: placements[0]: unknown key 'node'",
@@ -131,6 +135,12 @@ def test_a_fault_in_one_object_hides_no_fault_in_another(tmp_path: Path) -> None
         ("gpus: 1", "gpus: x"), ("30001", "0"), ("engine: vllm", "engine: []"), ("cluster: pair", "cluster: p")
     )
     assert [line.split(": ")[0] for line in faults(tmp_path, text)] == ["3:58", "8:37", "13:13", "21:26"]
+
+
+def test_a_list_without_one_right_item_is_not_called_empty(tmp_path: Path) -> None:
+    assert ["15:27: lanes.duo.preflight.command[0]: wants text, found true"] == faults(
+        tmp_path, edited(("nodes: 2", "preflight: {command: [true]}"))
+    )
 
 
 def test_a_number_that_cannot_be_read_is_reported_once(tmp_path: Path) -> None:
