@@ -163,7 +163,8 @@ class Lane(Record):
     )
     args: dict[ArgName, JsonValue] = Field(
         default_factory=dict,
-        description="engine arguments without dashes, over the model's; null takes one of the model's away",
+        description="engine arguments without dashes, over the model's; null takes one of the model's away; "
+        "{draft} in a text is the path of the model's `draft`",
     )
     argv: Words = Field(default=(), description="command of a custom engine, one word an item; `args` follow it")
     roles: Roles = Field(default=Roles(), description="what head and workers of a custom engine do differently")

@@ -22,6 +22,7 @@ from reconciler.core.lock import NO_LOCK, Lock
 from reconciler.core.probes import Kind, Limits, Performance, Probe, Request
 from reconciler.engines import custom, llamacpp, models, sglang, vllm
 from reconciler.engines.base import Engine, Fault, Job, Seat, container
+from reconciler.engines.drafts import draft_faults
 from reconciler.engines.limits import LIMITS
 from reconciler.engines.ports import Opened, collisions
 
@@ -79,6 +80,7 @@ def engines_can_work(draft: specs.Draft) -> Iterator[specs.Diagnostic]:
 
 def _faults(engine: Engine, lane: specs.Lane, model: specs.Model | None) -> Iterator[Fault]:
     yield from engine.faults(lane, model)
+    yield from draft_faults(lane, model)
     if not engine.takes_commands:
         written = (("argv", lane.argv), ("roles", lane.roles != specs.Roles()), ("order", lane.order))
         for key, value in written:

@@ -10,16 +10,19 @@ from collections.abc import Iterator
 import specs
 from reconciler.core.desired import Endpoint, EnvValue, Ready
 from reconciler.engines.base import Engine, Fault, Job, Part, Seat, env_value, fabric_env
+from reconciler.engines.drafts import HINT, LACKING, args_of
 from reconciler.engines.flags import flags
 from reconciler.engines.templates import NAMES, filled, named, values
 
 
-def _faults(lane: specs.Lane, _: specs.Model | None) -> Iterator[Fault]:
+def _faults(lane: specs.Lane, model: specs.Model | None) -> Iterator[Fault]:
     yield from _missing_commands(lane)
     for loc, text in _texts(lane):
         for name in named(text):
             if name == "model" and lane.model is None:
                 yield Fault(loc, "{model} is of a lane with a model", hint="set `model` of the lane")
+            elif name == "draft" and (model is None or model.draft is None):
+                yield Fault(loc, LACKING, hint=HINT)
             elif not _is_known(lane, name):
                 close = difflib.get_close_matches(name, [*NAMES, *(f"ports.{port}" for port in lane.ports)], 1)
                 hint = f"did you mean {{{close[0]}}}?" if close else f"known are {', '.join(NAMES)}, ports.*, paths.*"
@@ -72,7 +75,7 @@ def _part(job: Job, seat: Seat) -> Part:
     return Part(
         role="head" if seat.index == 0 else "worker",
         program=own,
-        command=(*(filled(word, known) for word in role.argv or job.lane.argv), *flags(job.args)),
+        command=(*(filled(word, known) for word in role.argv or job.lane.argv), *flags(args_of(job, seat))),
         ports=_ports(job, seat),
         ready=Ready(job.lane.ports[role.port]) if job.lane.order and role.port else None,
         env=(*_env(job, seat), *fabric_env(job, seat)),

@@ -10,6 +10,7 @@ import specs
 from reconciler.core.desired import Ready
 from reconciler.engines.arguments import ArgumentRules, argument_faults
 from reconciler.engines.base import Engine, Fault, Job, Part, Phase, Seat
+from reconciler.engines.drafts import args_of
 from reconciler.engines.flags import flags
 
 RPC_PORT = 50052
@@ -83,7 +84,7 @@ def _head(job: Job, seat: Seat) -> Part:
         "--port",
         str(job.cluster.port),
         *_rpc(job),
-        *flags(job.args),
+        *flags(args_of(job, seat)),
     )
     return Part("head", ("llama-server",), command, (job.cluster.port,))
 

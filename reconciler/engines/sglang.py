@@ -12,6 +12,7 @@ from reconciler.core.desired import Endpoint, Preflight
 from reconciler.engines import parsing, torch
 from reconciler.engines.arguments import ArgumentRules, Given, Pair, argument_faults, given
 from reconciler.engines.base import Engine, Fault, Job, Part, Phase, Seat, fabric_env
+from reconciler.engines.drafts import args_of
 from reconciler.engines.flags import Style, flags
 
 PROGRAM = ("python3", "-m", "sglang.launch_server")
@@ -128,7 +129,7 @@ def _words(job: Job, seat: Seat) -> tuple[str, ...]:
         *("--host", "0.0.0.0", "--port", str(job.cluster.port)),  # noqa: S104 - lanes serve the network of their node
         *_parallel(job),
         *(_meeting(job, seat) if job.is_spread else ()),
-        *flags(job.args, STYLE),
+        *flags(args_of(job, seat), STYLE),
     )
 
 

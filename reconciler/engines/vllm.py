@@ -13,6 +13,7 @@ from reconciler.core.desired import EnvValue, Preflight, Ready
 from reconciler.engines import parsing, ray, torch
 from reconciler.engines.arguments import Given, argument_faults, given
 from reconciler.engines.base import Engine, Fault, Job, Part, Phase, Seat, fabric_env
+from reconciler.engines.drafts import args_of
 from reconciler.engines.flags import flags
 from reconciler.engines.vllm_arguments import HEAD_ONLY, OWNED_ENV, RULES, STYLE, batch_faults
 
@@ -131,8 +132,8 @@ def _ray_part(job: Job, seat: Seat, program: tuple[str, ...]) -> Part:
 
 def _words(job: Job, seat: Seat) -> tuple[str, ...]:
     """The arguments of `vllm serve`, in a fixed order: model, names, parallelism, meeting, and the lane's own."""
-    is_head = seat.index == 0
-    http = ("--host", "0.0.0.0", "--port", str(job.cluster.port)) if is_head else ("--headless",)  # noqa: S104 - as llamacpp
+    served = ("--host", "0.0.0.0", "--port", str(job.cluster.port))  # noqa: S104 - as llamacpp
+    http = served if seat.index == 0 else ("--headless",)
     return (
         job.model_path(seat),
         *job.revision_words,
@@ -140,14 +141,14 @@ def _words(job: Job, seat: Seat) -> tuple[str, ...]:
         *http,
         *_parallel(job),
         *(() if _is_ray(job) or not job.is_spread else _meeting(job, seat)),
-        *flags(_own(job, is_head=is_head), STYLE),
+        *flags(_own(job, seat), STYLE),
     )
 
 
-def _own(job: Job, *, is_head: bool) -> dict[str, object]:
+def _own(job: Job, seat: Seat) -> dict[str, object]:
     """The lane's arguments; aliases in full, for with two dashes they would be read as the beginning of another."""
-    named = {RULES.aliases.get(name, name): value for name, value in job.args.items()}
-    return {name: value for name, value in named.items() if is_head or name.replace("_", "-") not in HEAD_ONLY}
+    named = {RULES.aliases.get(name, name): value for name, value in args_of(job, seat).items()}
+    return {name: value for name, value in named.items() if seat.index == 0 or name.replace("_", "-") not in HEAD_ONLY}
 
 
 def _parallel(job: Job) -> Iterator[str]:

@@ -5,7 +5,7 @@ whatever the engine printed, and however fast.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from reconciler.core.causes import Cause, diagnose
@@ -38,8 +38,8 @@ async def explained(watch: GangWatch, verdict: Verdict) -> Outcome:
     if ends:
         return _of_the_dead(ends, verdict)
     lines = await _lines(watch, verdict.rank or 0)
-    cause = None if verdict.phase == "probe" else diagnose([readable(line) for line in lines], None, oom_killed=False)
-    return failed(_told(verdict.detail, cause), last_lines(lines), cause.id if cause else "")
+    outcome = failed(verdict.detail, last_lines(lines))
+    return outcome if verdict.phase == "probe" else with_cause(outcome, lines)
 
 
 async def _ends(watch: GangWatch) -> tuple[End, ...]:
@@ -96,8 +96,8 @@ def _end_told(end: End) -> str:
     return f"rank {end.rank} on {end.node} {describe_end(end.container)}"
 
 
-def _told(what: str, cause: Cause | None) -> str:
-    return f"{what}: {cause.told}" if cause else what
+def _told(what: str, cause: Cause) -> str:
+    return f"{what}: {cause.told}"
 
 
 EXPLAINED = frozenset({Op.START, Op.PREFLIGHT})
@@ -108,8 +108,15 @@ def named(step: Step, outcome: Outcome) -> Outcome:
     """The failure of such a step with its cause, when the catalogue has one for what was said."""
     if outcome.status is not Status.FAILED or outcome.cause or step.op not in EXPLAINED:
         return outcome
-    cause = diagnose([readable(line) for line in (*outcome.logs, outcome.detail)], None, oom_killed=False)
-    return replace(outcome, detail=_told(outcome.detail, cause), cause=cause.id if cause else "")
+    return with_cause(outcome, (*outcome.logs, outcome.detail))
+
+
+def with_cause(
+    outcome: Outcome, lines: Iterable[str], exit_code: int | None = None, *, oom_killed: bool = False
+) -> Outcome:
+    """The failure with its cause, as far as these lines of a log, the exit code and Docker's flag tell."""
+    cause = diagnose([readable(line) for line in lines], exit_code, oom_killed)
+    return replace(outcome, detail=_told(outcome.detail, cause), cause=cause.id) if cause else outcome
 
 
 Hide = Callable[[str], str]

@@ -8,15 +8,15 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from reconciler.core.causes import diagnose
 from reconciler.core.desired import Gang, Preflight
 from reconciler.core.explain import describe_end
-from reconciler.core.log_text import last_lines, readable
+from reconciler.core.log_text import last_lines
 from reconciler.core.observed import Container
 from reconciler.core.plan import Plan, Step
 from reconciler.core.preflight import preflight_container, preflight_labels
 from reconciler.execution.fencing import FencedNode
 from reconciler.execution.outcomes import APPLIED, Outcome, failed, stale
+from reconciler.execution.postmortem import with_cause
 from reconciler.execution.secrets import Secrets
 from reconciler.nodes.errors import NodeError
 from reconciler.nodes.protocols import OnProgress, Progress
@@ -123,9 +123,8 @@ async def _judged(node: FencedNode, found: Container | None) -> Outcome:
         return failed(f"somebody has removed the preflight's container from {node.name}")
     if found.exit_code == 0:
         return APPLIED
-    read = [readable(line) for line in await node.containers.logs(found.id, READ)]
-    cause, logs = diagnose(read, found.exit_code, found.oom_killed), last_lines(read)
+    read = await node.containers.logs(found.id, READ)
+    logs = last_lines(read)
     said = f": {logs[-1][:LINE_LETTERS].strip()}" if logs else ""
-    why = f"; {cause.told}" if cause is not None else ""
-    what = f"the image refuses the command line; its preflight {describe_end(found)}{said}{why}"
-    return failed(what, logs, cause.id if cause is not None else "")
+    outcome = failed(f"the image refuses the command line; its preflight {describe_end(found)}{said}", logs)
+    return with_cause(outcome, read, found.exit_code, oom_killed=found.oom_killed)

@@ -27,6 +27,8 @@ models:
   tiny: {{path: "{{paths.models}}/tiny.gguf", args: {{ctx-size: 4096, threads: 8}}, served_name: tiny-model}}
   hub: {{repo: owner/model, revision: abc123}}
   folder: {{path: "{{paths.models}}/folder", served_name: folder}}
+  drafted: {{path: "{{paths.models}}/folder", served_name: folder, draft: small}}
+  small: {{path: "{{paths.models}}/small"}}
   named: {{path: /m.gguf, args: {{alias: x}}}}
   split: {{path: /m, args: {{pipeline-parallel-size: 2}}}}
   tuned: {{path: /m, args: {{attention-config: {{backend: FLASH_ATTN}}}}}}

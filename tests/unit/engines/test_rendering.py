@@ -277,6 +277,14 @@ FAULTS: list[tuple[str, list[str]]] = [
         "engine: custom, argv: [x], order: [head, head]",
         ["lanes.it.order: an order names `head` and `worker` once each (leave it out to start all at once)"],
     ),
+    (
+        "engine: vllm, model: folder, args: {speculative-config: {model: '{draft}'}}",
+        ["{draft} is of a lane whose model has a `draft` (set `draft` of the model)"],
+    ),
+    (
+        "engine: custom, model: folder, argv: ['{draft}']",
+        ["{draft} is of a lane whose model has a `draft` (set `draft` of the model)"],
+    ),
     ("engine: llamacp, model: tiny", ["unknown engine 'llamacp' (did you mean 'llamacpp'?)"]),
     ("engine: zzz", ["unknown engine 'zzz' (known are custom, llamacpp, sglang, vllm)"]),
 ]
@@ -392,6 +400,22 @@ def test_an_alias_of_vllm_is_written_in_full_and_what_only_a_head_takes_is_not_f
     assert ("--compilation-config", '{"mode":3}') == head[-2:] == worker[-2:]
     assert "2" == head[head.index("--api-server-count") + 1]
     assert "--api-server-count" not in worker
+
+
+MOUNTED = 'mounts: [{source: "{paths.models}", target: /w}]'
+DRAFTED = [
+    ("engine: vllm, args: {speculative-config: {method: x, model: '{draft}'}}", '{"method":"x","model":"/w/small"}'),
+    ("engine: vllm, args: {spec-model: '{draft}'}", "/w/small"),
+    ("engine: sglang, args: {speculative-draft-model-path: '{draft}'}", "/w/small"),
+    ("engine: llamacpp, args: {model-draft: '{draft}/x.gguf'}", "/w/small/x.gguf"),
+    ("engine: custom, argv: [serve], args: {drafts: ['{draft}']}", "/w/small"),
+    ("engine: custom, argv: ['{draft}']", "/w/small"),
+]
+
+
+@pytest.mark.parametrize(("lane", "expected"), DRAFTED, ids=[row[0] for row in DRAFTED])
+def test_a_draft_is_named_by_its_path_in_the_container(lane: str, expected: str, tmp_path: Path) -> None:
+    assert expected == gang(tmp_path, f"{lane}, model: drafted, {MOUNTED}").ranks[0].container.command[-1]
 
 
 SERVED = [
