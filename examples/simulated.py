@@ -63,7 +63,7 @@ def _answers(spec: specs.Spec) -> dict[str, str]:
 
 
 def _expected(probe: specs.Probe) -> str:
-    """`expect`, or the first branch of `expect_regex` that is plain words; empty where there is none."""
+    """`expect`, or the first branch of `expect_regex` that matches as it is written; empty where there is none."""
     if probe.expect is not None or probe.expect_regex is None:
         return probe.expect or ""
     branches = probe.expect_regex.split("|")

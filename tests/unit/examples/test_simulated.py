@@ -16,7 +16,7 @@ SPEC = f"""{HEAD}lanes:
     engine: llamacpp
     image: {IMAGE}
     model: tiny
-    health: {{probes: [{{chat: Who?, expect: me}}, {{chat: Wer?, expect_regex: "[0-9]+|ich|me"}}]}}
+    health: {{probes: [{{chat: Who?, expect: me}}, {{chat: Wer?, expect_regex: "^a$|ich|me"}}]}}
   own: {{engine: custom, image: "{LOCAL}", argv: [serve]}}
 placements:
   - {{lane: it, cluster: two}}
