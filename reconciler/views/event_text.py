@@ -15,7 +15,7 @@ DOING = {
     Op.PREFLIGHT: "trying out",
     Op.CREATE: "creating",
     Op.STOP: "stopping",
-    Op.UNPROVE: "unmarking",
+    Op.UNPROVE: "unproving",
     Op.ROOM: "waiting for free memory",
     Op.START: "starting",
     Op.READY: "waiting for",

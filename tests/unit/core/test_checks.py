@@ -1,6 +1,8 @@
 """The checks beside the oldest ones (`test_admission`), in their words; and that what is not known refuses nothing."""
 
+import runpy
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -304,6 +306,21 @@ def test_a_check_of_a_package_refuses_and_can_be_silenced() -> None:
     assert [("mine", "c/a", "n1"), ("mine", "c/a", "n2")] == [(item.code, item.gang, item.node) for item in refused]
     wanted = replace(desired(PAIR), silences=(replace(LET, check="mine", address="*"),))
     assert () == plan(wanted, seen, checks=(bad,), today="2026-12-01").refusals
+
+
+def test_a_finding_without_a_mend_gets_the_one_of_its_check() -> None:
+    bad = NodeCheck("mine", "?", "mend it", lambda site: [site.found("mine", Result.WARN, "bad")])
+    found = told(facts("n1", host=HOST), more=(bad,))
+    assert {"mend it"} == {item.mend for item in found.findings if item.check == "mine" and item.evidence}
+
+
+def test_the_check_of_the_documents_refuses_a_boot_on_a_small_node(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs/checks.md").read_text(encoding="utf-8")
+    (tmp_path / "package.py").write_text(page.split("```python\n")[1].split("```")[0], encoding="utf-8")
+    large = runpy.run_path(str(tmp_path / "package.py"))["CHECK"]
+    seen = observed(facts("n1", host=HOST, memory_total_bytes=64 * GIB), facts("n2", host=HOST))
+    (refusal,) = plan(desired(PAIR), seen, checks=(large,)).refusals
+    assert ("large", "n1 has 64 GiB", large.mend) == (refusal.code, refusal.summary, refusal.hint)
 
 
 def test_a_part_of_a_diagnosis_is_about_what_was_asked_for() -> None:
