@@ -37,6 +37,7 @@ from reconciler.core.secret_notes import marked_references
 from reconciler.core.status import (
     FleetStatus,
     can_be_asked,
+    clocks,
     ended,
     lane_status,
     running_refs,
@@ -49,6 +50,7 @@ from reconciler.core.status import (
 )
 from reconciler.core.withhold import going, withheld_summary
 from reconciler.engines import RULES, desired_fleet
+from reconciler.execution.clocks import in_order
 from reconciler.execution.gate import GangWatch, seen
 from reconciler.execution.postmortem import ends_read
 from reconciler.execution.runner import OnEvent
@@ -246,7 +248,7 @@ class Fleet:
         health, known, ends = await asyncio.gather(
             self.health(observed, probe=probe),
             past or self.remembered(now_s or time.time()),
-            asyncio.gather(*(ends_read(self.nodes, ended(view)) for view in found)),
+            asyncio.gather(*(ends_read(self.nodes, in_order(ended(view), clocks(observed))) for view in found)),
         )
         lanes = tuple(
             with_failure(with_ends(lane_status(view, health.get(view.gang.address)), why), known.failures)

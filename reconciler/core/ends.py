@@ -28,7 +28,8 @@ class End:
 def ends_of(gang: Gang, found: Iterable[Container | None]) -> tuple[End, ...]:
     """The ranks that ended, the first one first.
 
-    When is told by each node's own clock: where two clocks disagree, `blamed` sets the order right by what was logged.
+    When is told by each node's own clock: where two disagree, `execution/clocks.py` sets the order right if they are
+    known, and `blamed` by what was logged.
     """
     ended = [
         End(rank.index, rank.node, container)

@@ -9,6 +9,7 @@ from reconciler.core.desired import Desired, Gang
 from reconciler.core.ends import End, blamed, ends_of
 from reconciler.core.explain import boot_reason, describe_end
 from reconciler.core.gate import Health, Verdict, judge_ranks
+from reconciler.core.host import Clock
 from reconciler.core.observed import Observed, Placed, Unknown
 from reconciler.core.plan import Foreign
 from reconciler.core.withhold import Failed, Held
@@ -167,6 +168,12 @@ def with_ends(lane: LaneStatus, ends: tuple[End, ...]) -> LaneStatus:
 def ended(view: GangView) -> tuple[End, ...]:
     """The ranks of a wanted lane that ended, the first one first; none of a gang that cannot be read."""
     return () if view.unknown else ends_of(view.gang, (rank.present for rank in view.ranks))
+
+
+def clocks(observed: Observed) -> dict[str, Clock]:
+    """The clock of each node that told it."""
+    known = ((name, observed.facts(name)) for name in observed.nodes)
+    return {name: facts.host.clock for name, facts in known if facts is not None and facts.host.clock is not None}
 
 
 def can_be_asked(view: GangView) -> bool:

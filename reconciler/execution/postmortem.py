@@ -12,9 +12,11 @@ from reconciler.core.causes import Cause, diagnose
 from reconciler.core.ends import End, blamed, ends_of, error_of
 from reconciler.core.explain import describe_end
 from reconciler.core.gate import Verdict
+from reconciler.core.host import Clock
 from reconciler.core.log_text import last_lines, readable
 from reconciler.core.machine import Status
 from reconciler.core.plan import Op, Step
+from reconciler.execution.clocks import in_order
 from reconciler.execution.gate import GangWatch
 from reconciler.execution.outcomes import Outcome, failed
 from reconciler.nodes.errors import NodeError
@@ -34,9 +36,10 @@ BUDGET_S = 15.0
 
 async def explained(watch: GangWatch, verdict: Verdict) -> Outcome:
     """The failure that `verdict` tells of, with the rank to blame, the cause, and that rank's last lines."""
-    ends = await _with_logs(watch, await _ends(watch))
+    ends = await _ends(watch)
     if ends:
-        return _of_the_dead(ends, verdict)
+        read, clocks = await asyncio.gather(_with_logs(watch, ends), _clocks(watch, ends))
+        return _of_the_dead(in_order(read, clocks), verdict)
     lines = await _lines(watch, verdict.rank or 0)
     outcome = failed(verdict.detail, last_lines(lines))
     return outcome if verdict.phase == "probe" else with_cause(outcome, lines)
@@ -48,6 +51,23 @@ async def _ends(watch: GangWatch) -> tuple[End, ...]:
             return ends_of(watch.gang, await watch.containers())
     except (NodeError, TimeoutError):
         return ()
+
+
+async def _clocks(watch: GangWatch, ends: Sequence[End]) -> dict[str, Clock]:
+    """The clocks by which the ends are told, as far as they are known; not asked of ranks of one node."""
+    ranks = {end.node: end.rank for end in ends}
+    if len(ranks) == 1:
+        return {}
+    found = await asyncio.gather(*(_clock(watch, rank) for rank in ranks.values()))
+    return {node: clock for node, clock in zip(ranks, found, strict=True) if clock is not None}
+
+
+async def _clock(watch: GangWatch, rank: int) -> Clock | None:
+    try:
+        async with asyncio.timeout(BUDGET_S):
+            return (await (await watch.node(rank)).observer.observe()).host.clock
+    except (NodeError, TimeoutError):
+        return None
 
 
 async def _with_logs(watch: GangWatch, ends: Sequence[End]) -> tuple[End, ...]:

@@ -5,9 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.core.gate import Health, Verdict
+from reconciler.core.host import Clock
 from reconciler.core.outcome import Exit
+from reconciler.execution.gate import GangWatch
+from reconciler.execution.outcomes import Outcome
+from reconciler.execution.postmortem import explained
+from reconciler.fleet import Fleet
 from reconciler.testing import Behaviour, DiesAfterReady, Exits, Fault, OutOfMemory
 from tests.lifecycle.harness import Story
+from tests.lifecycle.test_health import pass_time
 
 SOLO = (("solo", "single-3"),)
 
@@ -94,3 +101,25 @@ def test_an_image_that_cannot_be_started_says_why(tmp_path: Path) -> None:
     assert "no-program" == failure.cause
     assert failure.detail.startswith(said)
     assert "Compare the lane's `entrypoint`" in failure.detail
+
+
+@pytest.mark.parametrize(("ahead_s", "blamed"), [(0.0, "rank 0 on node1"), (30.0, "rank 1 on node2")])
+def test_the_rank_that_ended_first_is_blamed_though_its_clock_is_ahead(
+    tmp_path: Path, ahead_s: float, blamed: str
+) -> None:
+    story = Story(tmp_path)
+    assert Exit.OK == story.apply().exit
+    for number, rank in ((1, 0), (2, 1)):
+        node = story.nodes.node(f"node{number}")
+        node.host = replace(node.host, clock=Clock(ahead_s * rank, 0.1))
+        node.runtime.require(f"fleet-pair-r{rank}-v1").logs.append("RuntimeError: CUDA error: an illegal memory access")
+        node.kill(f"fleet-pair-r{rank}-v1", 1)
+        pass_time(story, 3.0)
+    pair = next(lane for lane in story.status().lanes if lane.lane == "pair")
+    assert f"{blamed} exited 1" in pair.detail.partition(": a GPU kernel crashed")[0].rpartition(";")[2]
+
+    async def why(fleet: Fleet) -> Outcome:
+        watch = GangWatch(fleet.nodes, fleet.desired.gangs[0], {0: "fleet-pair-r0-v1", 1: "fleet-pair-r1-v1"})
+        return await explained(watch, Verdict(Health.DEGRADED, "ranks"))
+
+    assert story.run(why).detail.startswith(f"{blamed} exited 1")
