@@ -14,10 +14,17 @@ if TYPE_CHECKING:
 Lane = Annotated[str | None, typer.Argument(help="The lane to take down.")]
 All = Annotated[bool, typer.Option("--all", help="Take down every lane of this fleet, wanted or not.")]
 
+HELP = """Stop and remove a lane, or all of them. `fleet apply` brings wanted ones back.
+
+The plan is shown first. For good: take the lane out of `placements`, then `fleet apply`.
+
+For example: fleet down qwen
+"""
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("down", help="Stop and remove a lane, or all of them. `fleet apply` brings wanted ones back.")(down)
+    app.command("down", help=HELP)(down)
 
 
 def down(

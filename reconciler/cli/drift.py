@@ -37,12 +37,18 @@ AsFormat = Annotated[Format, typer.Option("--format", help="Text, JSON or Markdo
 AsJson = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
 Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the report to a file instead.")]
 
+HELP = """Report what is not as wanted, for cron. Changes nothing.
+
+Each finding has its place, what was expected, what was found and what `fleet apply` would do. Exit codes: 0 all is as
+wanted, 2 drift, 4 some nodes could not be read (also with drift).
+
+For example: fleet drift --format markdown --out drift.md
+"""
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("drift", help="Report what is not as wanted. Changes nothing. Exits 0, 2 for drift, 4 unreachable.")(
-        drift
-    )
+    app.command("drift", help=HELP)(drift)
 
 
 def drift(

@@ -20,7 +20,8 @@ With --durations it shows how long things took instead: pulls, preflights, stops
 node, from the last five times of each. That is what `fleet plan` expects of the next time.
 
 For example: fleet history --limit 5 rack-a/qwen
-For example: fleet history --durations qwen
+
+Or: fleet history --durations qwen
 """
 
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, metavar="N", help="Show so many runs.")]

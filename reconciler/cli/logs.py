@@ -16,10 +16,18 @@ Tail = Annotated[int, typer.Option("--tail", "-n", min=0, help="How many of the 
 
 AsJsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object a line: rank, node, container, line.")]
 
+HELP = """Print the last log lines of a lane's ranks, running or not.
+
+Each line begins with its rank and node; values of secrets are taken out. Without --rank or --follow the ranks come one
+after the other.
+
+For example: fleet logs qwen --rank 1 --tail 500
+"""
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("logs", help="Print the last log lines of a lane's ranks, running or not.")(logs)
+    app.command("logs", help=HELP)(logs)
 
 
 def logs(

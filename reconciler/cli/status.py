@@ -26,10 +26,19 @@ if TYPE_CHECKING:
 
 Probe = Annotated[bool, typer.Option("--probe", help="Put the lanes' probe questions, too.")]
 
+HELP = """Show how each lane and rank is, and where it answers.
+
+On three axes: is it as the spec has it, is it healthy, can its node be reached. Of a boot under way it tells the phase,
+of a rank that ended the exit code and the cause. Exits with 0 however the lanes are, with 4 when a node could not be
+read; for alerts there is `fleet drift`.
+
+For example: fleet status --probe
+"""
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("status", help="Show how each lane and rank is, and where it answers.")(status)
+    app.command("status", help=HELP)(status)
 
 
 def status(

@@ -10,10 +10,17 @@ from reconciler.cli.wiring import DEFAULT_SPEC, AsJson, SpecFile, load, say, say
 if TYPE_CHECKING:
     import specs
 
+HELP = """Check the spec: every error with its place, all at once. Contacts nothing.
+
+What only nodes, registry and models can tell, `fleet plan` and `fleet doctor` check.
+
+For example: fleet validate --file examples/dgx-lab/fleet.yaml
+"""
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("validate", help="Check the spec: every error with its place, all at once. Contacts nothing.")(validate)
+    app.command("validate", help=HELP)(validate)
 
 
 def validate(context: typer.Context, file: SpecFile = DEFAULT_SPEC, as_json: AsJson = False) -> None:
