@@ -79,7 +79,7 @@ get() {
   rsync -rlpt --partial-dir=.fleet-partial --contimeout=10 --timeout=60 --no-inc-recursive --info=progress2 --outbuf=L \
     "$@" 3<&-
 }
-ended() { echo "@@ended $1"; exit; }
+ended() { printf '\n@@ended %s\n' "$1"; exit; }
 mkdir -p "$target_base" "$arrives" || { echo "@@no the folder cannot be made"; exit; }
 if [ -n "$through" ]; then
   printf '%s\n' "$through" | get --files-from=- "rsync://fleet@$host:$port/base/" "$target_base/" || ended $?
@@ -91,7 +91,10 @@ else
 fi
 ended 0
 """
-"""Ends with its standard input, too: what came so far stays for the next time."""
+"""Ends with its standard input, too: what came so far stays for the next time.
+
+Where rsync fails, its last line of progress has no end: ours begins with one.
+"""
 
 
 async def copied(ssh: Callable[[str], OpenSsh], node: str, copy: ModelCopy, on_progress: OnProgress) -> None:

@@ -1,18 +1,21 @@
 """The contract's real subject: a node of the lab, reached as in production."""
 
 import asyncio
+import shutil
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from reconciler.core.desired import ImagePin
 from reconciler.nodes.protocols import Fleet
 from reconciler.nodes.ssh_fleet import SshFleet
 from reconciler.nodes.targets import SshTarget
-from tests.contract.subject import Trouble
+from tests.contract.subject import SHELF, TIGHT, Content, Trouble
 from tests.lab import Lab
 
 NODES = {"classic": "node1", "containerd": "node3"}
+NEIGHBOUR = "node2"
 PLATFORMS = {"amd64": "linux/amd64", "arm64": "linux/arm64"}
 
 
@@ -33,7 +36,10 @@ class LabSubject:
             self.image, digest=absent, reference=self.image.reference.partition("@")[0] + f"@{absent}"
         )
         self.address = self._node.address
+        self.neighbour = NEIGHBOUR
+        self.neighbour_address = lab.nodes[NEIGHBOUR].address
         self._dropped: list[str] = []
+        self._forget_models()
 
     def _pin(self, image: str) -> ImagePin:
         reference = self._lab.images[image]
@@ -43,7 +49,7 @@ class LabSubject:
 
     def play(self, check: Callable[[Fleet], Coroutine[Any, Any, None]]) -> None:
         async def main() -> None:
-            fleet = SshFleet([self._target()])
+            fleet = SshFleet([self._target(), self._target(NEIGHBOUR)])
             try:
                 await check(fleet)
             finally:
@@ -82,10 +88,11 @@ class LabSubject:
             for chain, way in (("INPUT", "--sport"), ("OUTPUT", "--dport")):
                 self._node.exec(["iptables", verb, chain, "-p", "tcp", way, port, "-j", "DROP"])
 
-    def _target(self) -> SshTarget:
+    def _target(self, name: str | None = None) -> SshTarget:
+        node = self._lab.nodes[name or self.name]
         return SshTarget(
-            name=self.name,
-            host=self._node.address,
+            name=node.name,
+            host=node.address,
             user="root",
             identity_file=str(self._lab.identity_file),
             known_hosts=str(self._lab.known_hosts),
@@ -93,6 +100,36 @@ class LabSubject:
 
     def forget_images(self) -> None:
         self._node.remove_images()
+
+    def put_model(self, node: str, path: str, content: Content) -> None:
+        place = self._on_disk(node, path)
+        files = {place: content} if isinstance(content, bytes) else {place / key: data for key, data in content.items()}
+        for file, data in files.items():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+
+    def take_model(self, node: str, path: str) -> None:
+        place = self._on_disk(node, path)
+        if place.is_dir():
+            shutil.rmtree(place)
+        place.unlink(missing_ok=True)
+
+    def fill_disk(self, leave_bytes: int) -> None:
+        """A small disk of its own, or it would be this machine's that is full."""
+        self._on_disk(self.name, TIGHT).mkdir(parents=True)
+        self._node.exec(["mount", "-t", "tmpfs", "-o", f"size={leave_bytes}", "tmpfs", TIGHT])
+
+    def power_off_neighbour(self) -> None:
+        self._lab.nodes[self.neighbour].power_off()
+
+    def _on_disk(self, node: str, path: str) -> Path:
+        return self._lab.nodes[node].disk / path.removeprefix("/")
+
+    def _forget_models(self) -> None:
+        """What a test before put there, by whatever node it was about."""
+        for name, node in self._lab.nodes.items():
+            node.exec(["umount", TIGHT], check=False)
+            shutil.rmtree(self._on_disk(name, SHELF), ignore_errors=True)
 
     def trouble(self, what: Trouble) -> None:
         if what == "link cut":

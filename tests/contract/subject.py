@@ -1,7 +1,7 @@
 """What the contract is put to, and how its scenes are played."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -15,6 +15,13 @@ Trouble = Literal["link cut", "power off", "docker down", "host key changed", "s
 NAME = "fleet-tiny-r0-v1"
 MODELS = "/srv/models"
 NOWHERE = "/no/such/folder"
+SHELF = f"{MODELS}/contract"
+"""Where tests put their models."""
+
+TIGHT = f"{SHELF}/tight"
+"""Where they are on a disk that is almost full, once it is."""
+
+Content = bytes | Mapping[str, bytes]
 
 
 @dataclass
@@ -60,9 +67,14 @@ Check = Callable[[Scene], Awaitable[None]]
 
 
 class Subject(Protocol):
-    """A fleet under test. `name`: the node of the wanted image store; `missing` is pinned well and exists nowhere."""
+    """A fleet under test. `name`: the node of the wanted image store; `missing` is pinned well and exists nowhere.
+
+    `neighbour`: another node of the fleet, and where the first reaches it.
+    """
 
     name: str
+    neighbour: str
+    neighbour_address: str
     store: str
     platform: str
     address: str
@@ -89,6 +101,22 @@ class Subject(Protocol):
 
     def forget_images(self) -> None:
         """Take every image off the node."""
+        ...
+
+    def put_model(self, node: str, path: str, content: Content) -> None:
+        """Have a model below `SHELF` on a node: a file, or a folder of files."""
+        ...
+
+    def take_model(self, node: str, path: str) -> None:
+        """Have nothing there."""
+        ...
+
+    def fill_disk(self, leave_bytes: int) -> None:
+        """The disk that `TIGHT` is on has only so much room left on the node."""
+        ...
+
+    def power_off_neighbour(self) -> None:
+        """It dies at once."""
         ...
 
     def trouble(self, what: Trouble) -> None:
