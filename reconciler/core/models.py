@@ -167,6 +167,8 @@ class ModelFacts:
     @property
     def revision(self) -> str:
         """The commit it is a snapshot of, by the Hugging Face cache or what a download wrote down; "" unknown."""
+        if self.there == "absent":
+            return ""
         for path in (f"{self.place.path}/", f"{self.real}/"):
             if match := _SNAPSHOT.search(path):
                 return match[1]

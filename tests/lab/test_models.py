@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from . import Lab, hub_cache
-from .fleet_cli import Desk, desk, names
+from .fleet_cli import Desk, desk, names, read_until
 from .hub_cache import SHARDS, SNAPSHOT, HubModel
 from .node import Node
 from .shell import wait_until
@@ -73,6 +73,13 @@ def test_ls_and_verify_tell_what_is_whole_broken_and_flipped(made: Desk) -> None
     flipped = made.fleet("models", "verify", "hub", "--node", "node1")
     assert flipped.rc == 2, flipped.said
     assert f"{SHARDS[1]} has sha256:" in flipped.out
+    SMALL.place(there)
+    (hub_cache.place_on(here) / SHARDS[1]).resolve().unlink()
+    (hub_cache.place_on(here) / SHARDS[1]).unlink()
+    filled = made.fleet("models", "sync", "hub", "--yes")
+    assert filled.rc == 0, filled.said
+    assert SMALL.is_on(here)
+    assert [] == leftovers(here) + leftovers(there)
 
 
 def test_sync_copies_a_hub_cache_directly_and_again_there_is_nothing_to_do(made: Desk) -> None:
@@ -152,6 +159,7 @@ def test_a_full_disk_and_a_missing_rsync_are_refused_with_what_to_do(made: Desk)
         here.exec(["umount", "/srv/models"])
     assert full.rc == 3, full.said
     assert "node1 has 100.0 KiB free, and needs" in full.said
+    assert_a_disk_that_fills_meanwhile_leaves_nothing_that_counts(made)
     here.exec(["mount", "--bind", "/dev/null", "/usr/bin/rsync"])
     try:
         bare = made.fleet("models", "sync", "hub", "--yes")
@@ -159,6 +167,29 @@ def test_a_full_disk_and_a_missing_rsync_are_refused_with_what_to_do(made: Desk)
         here.exec(["umount", "/usr/bin/rsync"])
     assert bare.rc == 3, bare.said
     assert "install rsync on node1" in bare.said
+
+
+def assert_a_disk_that_fills_meanwhile_leaves_nothing_that_counts(made: Desk) -> None:
+    here, there = pair(made)
+    pin(made, BIG)
+    BIG.place(there)
+    there.delay(10)
+    here.exec(["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", "/srv/models"])
+    try:
+        with made.started("models", "sync", "hub", "--yes") as process:
+            read_until(process, "copying model")
+            here.exec(["fallocate", "-l", "40M", "/srv/models/ballast"])
+            said, _ = process.communicate(timeout=60)
+        listed = made.fleet("models", "ls", "hub", "--node", "node1")
+    finally:
+        there.delay(0)
+        here.exec(["umount", "/srv/models"])
+    assert process.returncode == 6, said
+    assert "No space left" in said
+    assert "then `fleet models sync`" in said
+    assert "absent" in listed.out
+    pin(made, SMALL)
+    SMALL.place(there)
 
 
 def test_apply_fetches_a_model_with_sync_and_refuses_without(made: Desk) -> None:

@@ -199,3 +199,13 @@ def test_images_come_and_are_listed_where_a_storage_of_models_hangs(story: Story
     assert 0 == fleet("images", "sync", "--yes").code
     assert 0 == fleet("images", "ls").code
     assert "model-look" not in {call.operation for call in story.nodes.calls}
+
+
+def test_the_commands_of_the_page_run_as_written(story: Story, fleet: Commands) -> None:
+    pair(story)
+    page = (Path(__file__).parents[2] / "docs/models.md").read_text(encoding="utf-8")
+    commands = [line.split()[1:] for line in page.splitlines() if line.startswith("fleet ")]
+    told = [(words[1], fleet(*words).code) for words in commands]
+    missed = ("verify", 2)  # node2 lacks it until the last
+    assert [("ls", 0), ("ls", 0), missed, ("verify", 0), ("sync", 0)] == told
+    assert 0 == fleet("models", "verify", "bigram").code
