@@ -64,7 +64,7 @@ MODEL = (
         id="weights-damaged",
         title="a weight file is damaged or not whole",
         explanation="The file is cut short, is a Git LFS pointer, or was copied while it was written.",
-        mend="`fleet models verify` names the file; once it is removed, `fleet models sync` brings it from a node that has it.",
+        mend="`fleet models verify` names the file; remove it, and `fleet models sync` brings it again.",
         patterns=(
             r"Error while deserializing header",
             r"SafetensorError",
