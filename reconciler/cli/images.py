@@ -14,6 +14,7 @@ from reconciler.cli.wiring import (
     Deadline,
     SpecFile,
     commit_of,
+    group,
     load,
     run,
     say,
@@ -69,25 +70,11 @@ Only = Annotated[Part | None, typer.Option("--only", help="Collect only on the n
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    images = typer.Typer(
-        help="See images, bring them ahead of time, remove spare ones.",
-        callback=_without_a_verb,
-        invoke_without_command=True,
-        rich_markup_mode=None,
-    )
+    images = group("See images, bring them ahead of time, remove spare ones.")
     images.command("ls", help=LS)(ls)
     images.command("sync", help=SYNC)(sync)
     images.command("gc", help=GC)(gc)
     app.add_typer(images, name="images")
-
-
-def _without_a_verb(context: typer.Context) -> None:
-    """What there is to say."""
-    from reconciler.core.exits import Exit
-
-    if context.invoked_subcommand is None:
-        say(f"{context.get_help()}\n")
-        raise typer.Exit(Exit.ERROR)
 
 
 def ls(

@@ -11,6 +11,7 @@ from reconciler.cli.wiring import (
     AsJson,
     Deadline,
     SpecFile,
+    group,
     load,
     run,
     say,
@@ -44,24 +45,10 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    lease = typer.Typer(
-        help="See who is changing which node, and end that.",
-        callback=_without_a_verb,
-        invoke_without_command=True,
-        rich_markup_mode=None,
-    )
+    lease = group("See who is changing which node, and end that.")
     lease.command("ls", help=LS)(ls)
     lease.command("break", help=BREAK)(break_lease)
     app.add_typer(lease, name="lease")
-
-
-def _without_a_verb(context: typer.Context) -> None:
-    """What there is to say."""
-    from reconciler.core.exits import Exit
-
-    if context.invoked_subcommand is None:
-        say(f"{context.get_help()}\n")
-        raise typer.Exit(Exit.ERROR)
 
 
 def ls(

@@ -15,6 +15,7 @@ from reconciler.cli.wiring import (
     Deadline,
     SpecFile,
     commit_of,
+    group,
     load,
     run,
     say,
@@ -60,25 +61,11 @@ NodeName = Annotated[str | None, typer.Option("--node", metavar="NODE", help="On
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    models = typer.Typer(
-        help="See models on the nodes, prove them, copy them.",
-        callback=_without_a_verb,
-        invoke_without_command=True,
-        rich_markup_mode=None,
-    )
+    models = group("See models on the nodes, prove them, copy them.")
     models.command("ls", help=LS)(ls)
     models.command("verify", help=VERIFY)(verify)
     models.command("sync", help=SYNC)(sync)
     app.add_typer(models, name="models")
-
-
-def _without_a_verb(context: typer.Context) -> None:
-    """What there is to say."""
-    from reconciler.core.exits import Exit
-
-    if context.invoked_subcommand is None:
-        say(f"{context.get_help()}\n")
-        raise typer.Exit(Exit.ERROR)
 
 
 def ls(

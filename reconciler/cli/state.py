@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reconciler.cli.wiring import DEFAULT_SPEC, AsJson, SpecFile, inventory, say, say_json, write_whole
+from reconciler.cli.wiring import DEFAULT_SPEC, AsJson, SpecFile, group, inventory, say, say_json, write_whole
 
 if TYPE_CHECKING:
     from state import Location, Store
@@ -42,12 +42,12 @@ STDIN = Path("-")
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(help="See, check and move what is recorded.", no_args_is_help=True, rich_markup_mode=None)
-    group.command("where", help=WHERE)(where)
-    group.command("verify", help=VERIFY)(verify)
-    group.command("export", help=EXPORT)(export)
-    group.command("import", help=IMPORT)(take_over)
-    app.add_typer(group, name="state")
+    recorded = group("See, check and move what is recorded.")
+    recorded.command("where", help=WHERE)(where)
+    recorded.command("verify", help=VERIFY)(verify)
+    recorded.command("export", help=EXPORT)(export)
+    recorded.command("import", help=IMPORT)(take_over)
+    app.add_typer(recorded, name="state")
 
 
 def where(file: SpecFile = DEFAULT_SPEC, as_json: AsJson = False) -> None:

@@ -44,6 +44,20 @@ class Wiring:
     run: Runner | None = None
 
 
+def group(about: str) -> typer.Typer:
+    """A command that has commands of its own; by itself it tells which, and ends with 1."""
+    return typer.Typer(help=about, callback=_without_a_verb, invoke_without_command=True, rich_markup_mode=None)
+
+
+def _without_a_verb(context: typer.Context) -> None:
+    """What there is to say."""
+    from reconciler.core.exits import Exit
+
+    if context.invoked_subcommand is None:
+        say(f"{context.get_help()}\n")
+        raise typer.Exit(Exit.ERROR)
+
+
 def load(context: typer.Context, path: Path) -> "Fleet":
     """The fleet of a spec. Raises `specs.SpecErrors`; `FileNotFoundError` when none is named and none is here."""
     from reconciler.fleet import Fleet, over_ssh

@@ -184,10 +184,7 @@ def container(job: Job, seat: Seat, part: Part) -> ContainerSpec:
         entrypoint=wrapper or part.program or None,
         command=(*part.program, *part.command) if wrapped else part.command,
         env=_env(lane, part),
-        mounts=tuple(
-            Mount(normal_path(seat.node.expand(item.source)), normal_path(item.target), item.read_only)
-            for item in lane.mounts
-        ),
+        mounts=tuple(_mount(seat, item) for item in lane.mounts),
         devices=tuple(dict.fromkeys((*map(_shortest, lane.devices), *part.devices))),
         shm_bytes=(part.shm_bytes if lane.shm_size is None else lane.shm_size) or None,
         ulimits=tuple(sorted({**dict(part.ulimits), **lane.ulimits}.items())),
