@@ -67,7 +67,8 @@ def version(fleet: Fleet, wanted: Gang, observed: Observed, number: int | None) 
             if number
             else f"{wanted.address} has no earlier version"
         )
-        raise RollbackError(what, f"known revisions: {numbers}")
+        another = "" if number else "; for another lane in its place, change `placements` and `fleet apply`"
+        raise RollbackError(what, f"known revisions: {numbers}{another}")
     missing = sorted(set(found.gang.nodes) - {node.name for node in fleet.desired.nodes})
     if missing:
         raise RollbackError(f"revision {found.number} of {wanted.address} ran on {', '.join(missing)}, not in the spec")

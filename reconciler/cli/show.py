@@ -53,11 +53,11 @@ def _show_plan(path: Path, output: Format) -> None:
     elif output is Format.MARKDOWN:
         from reconciler.views.plan_markdown import plan_markdown
 
-        say(plan_markdown(found.plan, {}))
+        say(plan_markdown(found.plan, None))
     else:
         from reconciler.views.plan_text import plan_text
 
-        say(f"{_head(found)}\n\n{plan_text(found.plan, {})}")
+        say(f"{_head(found)}\n\n{plan_text(found.plan, None)}")
 
 
 def _head(found: "Saved") -> str:

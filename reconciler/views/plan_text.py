@@ -33,11 +33,12 @@ LINE_WIDTH = 100
 VALUE_SHOWN = 160
 """Characters of one side of a field change."""
 
-Boots = Mapping[str, Sequence[float]]
+Boots = Mapping[str, Sequence[float]] | None
+"""Recorded boot times in seconds by gang; None where the record was not looked into."""
 
 
 def plan_text(plan: Plan, boots: Boots, observed_s: float | None = None, estimates: Estimates = NOTHING) -> str:
-    """The whole plan. `boots`: recorded boot times in seconds by gang; `observed_s`: how long looking took."""
+    """The whole plan. `observed_s`: how long looking took, in seconds."""
     return "".join(f"{one_line(line)}\n" for line in _Text(plan, boots, observed_s, estimates).lines())
 
 
@@ -46,7 +47,7 @@ def dark_words(outage: Outage, boots: Boots, estimates: Estimates) -> str:
     dark = estimates.dark_of(outage.gang)
     if dark is not None and dark.boot is not None:
         return expected_dark_time(dark, outage.stop_s, outage.budget_s)
-    return dark_time(boots.get(outage.gang, ()), outage.stop_s, outage.budget_s)
+    return dark_time(None if boots is None else boots.get(outage.gang, ()), outage.stop_s, outage.budget_s)
 
 
 def total(plan: Plan) -> str:

@@ -36,7 +36,7 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def dark_time(boots: Sequence[float], stop_s: float, budget_s: float) -> str:
+def dark_time(boots: Sequence[float] | None, stop_s: float, budget_s: float) -> str:
     """How long nothing answers: stopping what runs, then booting what takes its place."""
     return f"{boot_time(boots, budget_s)}, after up to {duration(stop_s)} to stop what runs"
 
@@ -63,8 +63,10 @@ def spread(found: Expected) -> str:
 NUMBERS = {2: "two", 3: "three", 4: "four", 5: "five"}
 
 
-def boot_time(boots: Sequence[float], budget_s: float) -> str:
-    """How long a boot is expected to take, and where the figure comes from."""
+def boot_time(boots: Sequence[float] | None, budget_s: float) -> str:
+    """How long a boot is expected to take, and where the figure comes from. None: nobody looked into the record."""
+    if boots is None:
+        return f"at most {duration(budget_s)} (its boot budget)"
     if not boots:
         return f"at most {duration(budget_s)} (its boot budget; no boot is recorded yet)"
     middle = sorted(boots)[len(boots) // 2]

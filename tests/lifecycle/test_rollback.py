@@ -108,7 +108,8 @@ def test_there_is_nothing_to_go_back_to(tmp_path: Path) -> None:
     story.apply()
     with pytest.raises(RollbackError, match="has no earlier version") as caught:
         back(story)
-    assert "known revisions: 1" == caught.value.hint
+    hint = "known revisions: 1; for another lane in its place, change `placements` and `fleet apply`"
+    assert hint == caught.value.hint
 
 
 def test_a_placement_that_is_not_there_is_told_with_those_that_are(story: Story) -> None:

@@ -93,3 +93,7 @@ def test_shortened_text_is_short_and_begins_as_it_did(text: str, limit: int) -> 
     short = shortened(text, limit)
     assert len(short) <= limit
     assert text.startswith(short.removesuffix("...") if len(text) > limit else short)
+
+
+def test_where_the_record_was_not_looked_into_it_is_not_called_empty() -> None:
+    assert "at most 40m (its boot budget), after up to 30s to stop what runs" == dark_time(None, 30, 2400)
