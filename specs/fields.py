@@ -141,6 +141,12 @@ def _expression(text: str) -> str:
     return text
 
 
+def _reason(text: str) -> str:
+    if text.strip():
+        return text
+    raise refuse("must not be blank", "Somebody will want to know why.")
+
+
 Name = Annotated[
     str,
     *_matching(
@@ -278,6 +284,9 @@ Text = Annotated[str, WithJsonSchema({"type": ["string", "number", "boolean"]})]
 
 Line = Annotated[str, Field(min_length=1)]
 """Text that is not empty."""
+
+Reason = Annotated[str, Field(min_length=1), AfterValidator(_reason)]
+"""What a person tells the next one."""
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 """A TCP port."""

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field, JsonValue, Strict, model_validator
 
 from specs.diagnostics import did_you_mean, refuse
 from specs.fields import Expression, Line, Text
-from specs.paths import AbsolutePath
+from specs.paths import HttpPath
 from specs.quantities import PositiveDuration
 from specs.records import Record
 
@@ -36,7 +36,7 @@ Script = Annotated[str, AfterValidator(_script)]
 class HttpProbe(Record):
     """A request to the head, and the status of its answer."""
 
-    path: AbsolutePath = Field(description="path on the head, e.g. /v1/score")
+    path: HttpPath = Field(description="path on the head, e.g. /v1/score")
     method: Literal["GET", "POST", "PUT", "DELETE"] = Field(default="GET", description="GET, POST, PUT or DELETE")
     body: dict[Key, JsonValue] | None = Field(default=None, description="what is sent, as JSON; default: nothing")
     status: int = Field(default=200, ge=100, le=599, description="status that the answer must have")
@@ -55,6 +55,12 @@ class Limits(Record):
     entropy_max: float = Field(
         default=6.0, ge=0, le=32, description="bits a character at most, where all of `scripts` are alphabets; 32: any"
     )
+
+    @model_validator(mode="after")
+    def _leave_room(self) -> "Limits":
+        if self.entropy_min >= self.entropy_max:
+            raise refuse("`entropy_min` has to be less than `entropy_max`", "No text would lie between the two.")
+        return self
 
 
 QUESTIONS = ("chat", "completion", "embeddings", "http", "command")
@@ -139,9 +145,15 @@ class Health(Record):
         description="time while booting without any progress in the logs, the memory or the disk, in seconds (10m)",
     )
     interval: PositiveDuration = Field(default=2.0, description="time between two looks, in seconds (2s)")
-    path: AbsolutePath = Field(default="/health", description="path on the head that answers 200 when it serves")
+    path: HttpPath = Field(default="/health", description="path on the head that answers 200 when it serves")
     probes: Annotated[tuple[Probe, ...], Strict(strict=False)] = Field(
         default=(Probe(chat="What is the capital of France?"),),
         description="questions that must all be answered; default: one that any answer satisfies, but junk",
     )
     performance: Performance | None = Field(default=None, description="how fast it has to be; default: not measured")
+
+    @model_validator(mode="after")
+    def _looks_in_time(self) -> "Health":
+        if "interval" in self.model_fields_set and self.interval > self.boot:
+            raise refuse("`interval` is longer than `boot`", "The second look would come when the time is up.")
+        return self

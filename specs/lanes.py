@@ -15,6 +15,7 @@ from specs.fields import (
     Line,
     Name,
     Port,
+    Reason,
     Sha256,
     Text,
     Ulimit,
@@ -141,7 +142,7 @@ OwnPreflight = Annotated[
 class Parked(Record):
     """Why a lane is kept but never placed."""
 
-    reason: Line = Field(description="why the lane is parked")
+    reason: Reason = Field(description="why the lane is parked")
     reopen_when: Line | None = Field(default=None, description="what must happen before it can be placed again")
 
 

@@ -39,6 +39,16 @@ def _absolute(text: str) -> str:
     return _no_parent(text)
 
 
+def _http_path(text: str) -> str:
+    if not text.startswith("/"):
+        raise refuse(
+            f"'{text[:80]}' is not a path on the head", "", "write it from the first / on, for example /health"
+        )
+    if not text.isascii() or not text.isprintable() or " " in text:
+        raise refuse(f"{text[:80]!r} is not a path on the head", "It holds what no request can.", "encode it: %20")
+    return text
+
+
 def normal_path(text: str) -> str:
     """Return an absolute path as Docker says it back: "/m/" and "//m" are "/m"."""
     return f"/{posixpath.normpath(text).lstrip('/')}"
@@ -64,6 +74,9 @@ def _no_parent(text: str) -> str:
 
 NodePath = Annotated[str, AfterValidator(_node_path), WithJsonSchema({**_STRING, "pattern": r"^(/|\{paths\.)"})]
 """An absolute path on a node, which may start with or hold {paths.NAME}."""
+
+HttpPath = Annotated[str, AfterValidator(_http_path), WithJsonSchema({**_STRING, "pattern": "^/[!-~]*$"})]
+"""What is asked of an HTTP server, a query included."""
 
 AbsolutePath = Annotated[str, AfterValidator(_absolute), WithJsonSchema({**_STRING, "pattern": "^/"})]
 """An absolute POSIX path without '..'."""

@@ -21,6 +21,7 @@ _WANTED = {
     "dict_type": "a mapping",
     "model_type": "a mapping",
     "path_type": "a path",
+    "finite_number": "a number that ends",
 }
 
 _BOUNDS = {
@@ -91,6 +92,10 @@ def _message(details: ErrorDetails, context: dict[str, Any], value: Tree) -> tup
         return f"wants {want}, found {found(value)}", _advice(want, value)
     if kind in _BOUNDS:
         return _BOUNDS[kind].format_map(context), ""
+    if kind == "literal_error":
+        return f"must be {context['expected']}", ""
+    if kind == "string_pattern_mismatch":
+        return f"is not of the form {context['pattern']}", ""
     return details["msg"], ""
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field, JsonValue, Strict, model_validator
 
 from specs.diagnostics import refuse
-from specs.fields import ArgName, EnvName, Line, Text
+from specs.fields import ArgName, EnvName, Line, Reason, Text
 from specs.records import Record
 
 ConfigKey = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$")]
@@ -21,7 +21,7 @@ class Requirement(Record):
         default_factory=dict,
         description="engine arguments, each with its value; of a mapping only the given keys count; null: not set",
     )
-    reason: Line = Field(description="why: it is shown when a lane has it otherwise")
+    reason: Reason = Field(description="why: it is shown when a lane has it otherwise")
 
     @model_validator(mode="after")
     def _asks_for_something(self) -> "Requirement":

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, Strict
 from specs.diagnostics import refuse
 from specs.environment import EnvValue, Words
 from specs.fields import EnvName, Name
-from specs.paths import AbsolutePath
+from specs.paths import HttpPath
 from specs.quantities import Duration
 from specs.records import Record
 
@@ -39,7 +39,7 @@ class Role(Record):
         description="environment of these ranks over the lane's: text, which may hold placeholders, or a secret",
     )
     port: Name | None = Field(default=None, description="the port by which these ranks are judged, a key of `ports`")
-    health: AbsolutePath | None = Field(
+    health: HttpPath | None = Field(
         default=None,
         description="path at that port that answers 200 when a rank is up; the head has `health.path`, too",
     )

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, Strict
 
 from specs.diagnostics import refuse, wanted
-from specs.fields import Line
+from specs.fields import Line, Reason
 from specs.records import Record
 
 
@@ -31,7 +31,7 @@ class Silence(Record):
     address: Line = Field(
         default="*", description="a node, or a placement as cluster/lane; * stands for any text; default: everywhere"
     )
-    reason: Line = Field(description="why it may pass")
+    reason: Reason = Field(description="why it may pass")
     until: Day = Field(description="the last day on which it may, for example 2026-12-24")
 
 

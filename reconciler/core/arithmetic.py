@@ -16,6 +16,8 @@ HEADS = ("num_attention_heads", "n_head", "num_heads")
 KV_HEADS = ("num_key_value_heads", "num_kv_heads", "multi_query_group_num")
 LAYERS = ("num_hidden_layers", "n_layer", "num_layers")
 EXPERTS = ("n_routed_experts", "num_experts", "num_local_experts")
+NUMBERS = frozenset({*HEADS, *KV_HEADS, *LAYERS})
+"""What is above zero in every model; a dense one may say that it has no experts."""
 
 
 class Parallel(Protocol):
@@ -82,6 +84,15 @@ def parallel_faults(config: ModelConfig, parallel: Parallel) -> Iterator[str]:
         yield f"{config.layers} layers are too few for pipeline {parallel.pipeline}: each stage needs one"
     if config.experts is not None and parallel.expert > config.experts:
         yield f"{config.experts} experts are too few for expert {parallel.expert}: each GPU needs one"
+
+
+def unusable(config: Mapping[str, object], loc: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Where a `config.json` that somebody wrote down says no number above zero, or null, though a number counts."""
+    for key, value in config.items():
+        if key in INNER and isinstance(value, Mapping):
+            yield from unusable(value, (*loc, key))
+        elif key in NUMBERS and value is not None and _number([{key: value}], (key,)) is None:
+            yield (*loc, key)
 
 
 def _heads(config: ModelConfig) -> str:

@@ -84,12 +84,13 @@ class ModelStock:
 class FileProof:
     """What reading a file told. `needs_bytes`: how long it says that it is (safetensors); None where it does not.
 
-    `digest`: "" where it was not hashed.
+    `digest`: "" where it was not hashed. `is_sound`: whether it begins as its kind of file does.
     """
 
     bytes: int
     digest: str = ""
     needs_bytes: int | None = None
+    is_sound: bool = True
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,8 @@ def _wrong(wanted: dict[str, str], told: dict[str, FileProof]) -> Iterator[FileF
         item = told.get(path)
         if item is None:
             yield FileFault(path, "cannot be read")
+        elif not item.is_sound:
+            yield FileFault(path, "does not begin as a safetensors file does: it is damaged, or never came whole")
         elif item.needs_bytes is not None and item.needs_bytes != item.bytes:
             yield FileFault(path, f"has {item.bytes} bytes, and says that it has {item.needs_bytes}")
         elif path in wanted and item.digest != wanted[path]:

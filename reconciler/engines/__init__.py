@@ -59,11 +59,12 @@ def desired_fleet(spec: specs.Spec, lock: Lock = NO_LOCK) -> Desired:
 
 
 def engines_exist(draft: specs.Draft) -> Iterator[specs.Diagnostic]:
-    """Each lane names an engine there is."""
+    """Each lane, and each requirement of a model, names an engine there is."""
     wanted: dict[tuple[str | int, ...], str] = {
         ("lanes", name, "engine"): lane.engine for name, lane in draft.lanes.items()
     }
-    for loc, name in {**dict(draft.names("lanes", "*", "engine")), **wanted}.items():  # those of lanes with faults, too
+    named = (*draft.names("lanes", "*", "engine"), *draft.names("models", "*", "requires", "*", "engine"))
+    for loc, name in {**dict(named), **wanted}.items():  # those of lanes with faults, too
         if name not in ENGINES:
             close = difflib.get_close_matches(name.lower(), ENGINES, 1, 0.4)
             hint = f"did you mean '{close[0]}'?" if close else f"known are {', '.join(sorted(ENGINES))}"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import specs
-from reconciler.core.arithmetic import ModelConfig, Parallel, parallel_faults
+from reconciler.core.arithmetic import ModelConfig, Parallel, parallel_faults, unusable
 
 BY_LAYERS = frozenset({"llamacpp"})
 """Engines that give whole layers to their ranks, however many heads there are."""
@@ -57,6 +57,18 @@ def models_divide(draft: specs.Draft) -> Iterator[specs.Diagnostic]:
         yield from _undivided(draft, name, lane.model or "", lane.parallel)
         if model.draft is not None and (tensor := _draft_tensor(lane, model)) is not None:
             yield from _undivided(draft, name, model.draft, _Alike(tensor))
+
+
+def configs_count(draft: specs.Draft) -> Iterator[specs.Diagnostic]:
+    """What `config` of a model says of heads and layers is a number: from anything else nothing would follow."""
+    for name, model in draft.models.items():
+        for loc in unusable(model.config):
+            yield draft.at(
+                ("models", name, "config", *loc),
+                f"models.{name}.config.{'.'.join(loc)}: wants a whole number above 0",
+                "The lanes of the model are checked against it.",
+                "write it as its config.json has it, or leave it out",
+            )
 
 
 def _undivided(draft: specs.Draft, lane: str, model: str, parallel: Parallel) -> Iterator[specs.Diagnostic]:
@@ -126,4 +138,4 @@ def tokens(value: object) -> int | None:
     return int(digits) * factor if digits.isascii() and digits.isdigit() and int(digits) else None
 
 
-LIMITS: tuple[specs.Rule, ...] = (models_divide, nodes_are_used, contexts_fit)
+LIMITS: tuple[specs.Rule, ...] = (configs_count, models_divide, nodes_are_used, contexts_fit)

@@ -25,21 +25,23 @@ cd "$1" || exit
 stat -L -c 'bytes %s' "./$2"
 case $2 in *.safetensors)
   head=$(od -An -v -t u8 -N 8 "./$2" | tr -d ' ')
-  [ "${head:-0}" -gt 0 ] && [ "$head" -le @HEAD@ ] && {
+  first=$(head -c 9 "./$2" | tail -c 1)
+  if [ "$first" = "{" ] && [ "${head:-0}" -gt 1 ] && [ "$head" -le @HEAD@ ]; then
     last=$(
       head -c $((head + 8)) "./$2" | tail -c "$head" |
       grep -oE '"data_offsets" *: *\[ *[0-9]+ *, *[0-9]+' | sed 's/.*[^0-9]//' | sort -n | tail -n 1)
     echo "needs $((8 + head + ${last:-0}))"
-  } ;;
+  else echo "junk 1"
+  fi ;;
 esac
 [ "$3" = hash ] && sha256sum "./$2" | sed 's/^\\*/sum /'
 """
 """A safetensors file begins with the length of its header in 8 bytes, little-endian, and the header as JSON, which says
-where the bytes of each tensor end: the "Format" of https://huggingface.co/docs/safetensors. Arguments: folder, file,
-`hash` or not."""
+where the bytes of each tensor end: the "Format" of https://huggingface.co/docs/safetensors. `junk`: it begins
+otherwise. Arguments: folder, file, `hash` or not."""
 
 PROVE = PROVE.replace("@HEAD@", str(100 * 2**20))
-_TOLD = re.compile(r"^(bytes|needs|sum) ([0-9a-f]+)", re.MULTILINE)
+_TOLD = re.compile(r"^(bytes|needs|sum|junk) ([0-9a-f]+)", re.MULTILINE)
 
 
 ADOPT = r"""
@@ -94,7 +96,7 @@ class SshModels:
             if "bytes" in told:
                 digest = f"sha256:{told['sum']}" if "sum" in told else ""
                 needs = int(told["needs"]) if "needs" in told else None
-                found[file] = FileProof(int(told["bytes"]), digest, needs)
+                found[file] = FileProof(int(told["bytes"]), digest, needs, is_sound="junk" not in told)
                 done_bytes += found[file].bytes if digest else 0
         on_progress(Progress(done_bytes, None, ""))
         return found

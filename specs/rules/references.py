@@ -42,6 +42,14 @@ def lane_model_exists(draft: Draft) -> Iterator[Diagnostic]:
 def draft_model_exists(draft: Draft) -> Iterator[Diagnostic]:
     """The draft model of a model is defined."""
     yield from _dangling(draft, "models", "models", "*", "draft")
+    for name, model in draft.models.items():
+        if model.draft == name:
+            yield draft.at(
+                ("models", name, "draft"),
+                f"the model '{name}' is named as its own drafter",
+                "A drafter is a smaller model.",
+                "name another one, or leave it out",
+            )
 
 
 def placement_names_exist(draft: Draft) -> Iterator[Diagnostic]:

@@ -84,6 +84,14 @@ def test_the_end_is_told_in_images_and_nodes() -> None:
     assert (Exit.UNREACHABLE, told) == summary(ended(lost, Status.APPLIED, Status.NOOP, Status.APPLIED))
 
 
+def test_models_are_told_as_models() -> None:
+    made = make_sync_plan(desired(PAIR), observed(*BARE[:2], sources=SOURCES))
+    models = replace(made, steps=tuple(replace(step, op=Op.FETCH, target="bigram") for step in made.steps))
+    assert (Exit.OK, "1 model brought to 2 nodes") == summary(ended(models, Status.APPLIED, Status.NOOP))
+    _, told = summary(ended(models, Status.APPLIED, Status.UNREACHABLE))
+    assert told.endswith("when n2 can be reached again: `fleet models sync` goes on from here")
+
+
 def test_what_failed_is_named_and_no_lane_was_touched() -> None:
     made = make_sync_plan(desired(PAIR), observed(*BARE[:2], sources=SOURCES))
     told = (

@@ -40,6 +40,20 @@ def test_heads_that_divide_are_accepted(tmp_path: Path) -> None:
     assert [] == said(tmp_path, f"{LANE}parallel: {{tensor: 4}}", CONFIG)
 
 
+ODD = ", config: {num_attention_heads: '128', text_config: {num_key_value_heads: 0, num_hidden_layers: null}}"
+
+
+def test_a_config_that_says_no_numbers_is_refused(tmp_path: Path) -> None:
+    told = [line.partition("models.tiny.config.")[2] for line in said(tmp_path, f"{LANE}nodes: 1", ODD, "one")]
+    wants = "wants a whole number above 0"
+    assert [f"num_attention_heads: {wants}", f"text_config.num_key_value_heads: {wants}"] == [*filter(None, told)]
+
+
+def test_a_requirement_of_no_engine_there_is_is_refused(tmp_path: Path) -> None:
+    found = said(tmp_path, f"{LANE}nodes: 1", ", requires: [{engine: vlm, args: {a: 1}, reason: x}]", "one")
+    assert any(line.endswith("unknown engine 'vlm'") for line in found)
+
+
 DRAFT = ", draft: drafter}\n  drafter: {path: /d, config: {num_attention_heads: 32, num_key_value_heads: 8}"
 SPECULATES = "args: {speculative-config: {method: dflash}}"
 

@@ -244,6 +244,12 @@ def test_a_safetensors_file_says_how_long_it_is(tmp_path: Path, shell: str) -> N
     assert {"bytes": str(whole - 5), "needs": str(whole)} == proof(shell, tmp_path, "a.safetensors", "size")
 
 
+@pytest.mark.parametrize("content", [b"", b"\0" * 64, b"\xff" * 64, b"<html>not found</html>"])
+def test_a_safetensors_file_that_begins_otherwise_is_told(tmp_path: Path, shell: str, content: bytes) -> None:
+    (tmp_path / "a.safetensors").write_bytes(content)
+    assert {"bytes": str(len(content)), "junk": "1"} == proof(shell, tmp_path, "a.safetensors", "size")
+
+
 def test_a_file_is_hashed_where_that_is_asked(tmp_path: Path, shell: str) -> None:
     (tmp_path / "config.json").write_text("{}")
     expected = {"bytes": "2", "sum": hashlib.sha256(b"{}").hexdigest()}

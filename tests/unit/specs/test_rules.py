@@ -39,6 +39,10 @@ CASES: dict[str, tuple[str, list[Edit]]] = {
         "15:18: no path 'x' on n1, n2",
         [("    nodes: 2\n", '    entrypoint: ["{paths.x}/y"]\n    nodes: 2\n')],
     ),
+    "a model drafts for itself": (
+        "10:40: the model 'm' is named as its own drafter",
+        [('"{paths.models}/m"', '"{paths.models}/m", draft: m')],
+    ),
     "a cluster is too small": ("21:26: the lane 'duo' takes 4 nodes, the cluster has 2", [("nodes: 2", "nodes: 4")]),
     "a lane cannot be spread evenly over its nodes": (
         "16:15: tensor 3 = 3 GPUs cannot be spread evenly over 2 nodes",

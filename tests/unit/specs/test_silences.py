@@ -45,6 +45,7 @@ def test_it_reaches_what_is_desired(tmp_path: Path) -> None:
         ("{check: hca, reason: why, until: 2026-12-24, address: pair/qwen}", "no lane is named 'qwen'"),
         ("{check: hca, reason: why, until: 2026-13-01}", "until"),
         ("{check: hca, reason: why, until: 2026-12-24, node: x}", "node"),
+        ('{check: hca, reason: " ", until: 2026-12-24}', "reason: must not be blank"),
         ('{check: hca, reason: "", until: 2026-12-24}', "reason"),
     ],
     ids=[
@@ -57,6 +58,7 @@ def test_it_reaches_what_is_desired(tmp_path: Path) -> None:
         "no such lane",
         "no such month",
         "unknown key",
+        "blank reason",
         "empty reason",
     ],
 )

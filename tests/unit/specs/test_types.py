@@ -73,6 +73,30 @@ CASES: dict[str, tuple[str, Edit]] = {
         "15:23: lanes.duo.health.probes[0]: a probe has exactly one question",
         ("nodes: 2", "health: {probes: [{chat: a, completion: b}]}"),
     ),
+    "limits that no text keeps": (
+        "15:41: lanes.duo.health.probes[0].limits: `entropy_min` has to be less than `entropy_max`",
+        ("nodes: 2", "health: {probes: [{chat: a, limits: {entropy_min: 7}}]}"),
+    ),
+    "a share that is no number": (
+        "15:51: lanes.duo.health.probes[0].limits.foreign: wants a number that ends, found .nan",
+        ("nodes: 2", "health: {probes: [{chat: a, limits: {foreign: .nan}}]}"),
+    ),
+    "a look that comes too late": (
+        "15:13: lanes.duo.health: `interval` is longer than `boot`",
+        ("nodes: 2", "health: {boot: 1m, interval: 1h}"),
+    ),
+    "a path that no request can hold": (
+        "15:37: lanes.duo.health.probes[0].http.path: '/a b' is not a path on the head",
+        ("nodes: 2", "health: {probes: [{http: {path: /a b}}]}"),
+    ),
+    "a method that is none": (
+        "15:49: lanes.duo.health.probes[0].http.method: must be 'GET', 'POST', 'PUT' or 'DELETE'",
+        ("nodes: 2", "health: {probes: [{http: {path: /x, method: get}}]}"),
+    ),
+    "a preflight's unknown key": (
+        "15:17: lanes.duo.preflight: unknown key 'deadlin'",
+        ("nodes: 2", "preflight: {deadlin: 5}"),
+    ),
     "a probe that asks nothing": (
         "15:23: lanes.duo.health.probes[0]: a probe has exactly one question",
         ("nodes: 2", "health: {probes: [{}]}"),
