@@ -5,12 +5,11 @@ daemon thread that nobody waits for any more just goes.
 """
 
 import asyncio
-import contextlib
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import Executor, Future
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -26,11 +25,11 @@ class _Daemons(Executor):
 
         def run() -> None:
             try:
-                done: tuple[Callable[[Any], None], object] = (future.set_result, call(*args, **kwargs))
+                result = call(*args, **kwargs)
             except BaseException as error:  # noqa: BLE001 - see above
-                done = (future.set_exception, error)
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
-                done[0](done[1])
+                future.set_exception(error)
+            else:
+                future.set_result(result)
 
         threading.Thread(target=run, daemon=True, name="fleet-call").start()
         return future
@@ -48,7 +47,10 @@ async def in_thread(call: Callable[[], T]) -> T:
 
 
 async def with_chunks(chunks: AsyncGenerator[bytes, None], work: Callable[[Iterator[bytes]], T]) -> T:
-    """What `work` makes on a thread of chunks that come on this loop, one at a time. Afterwards they are ended."""
+    """What `work` makes on a thread of chunks that come on this loop, one at a time. Afterwards they are ended.
+
+    Not for a loop in virtual time, which has no threads.
+    """
     drawing = _Drawing(chunks)
     try:
         return await in_thread(partial(work, drawing.drawn(asyncio.get_running_loop())))
