@@ -80,7 +80,7 @@ get() {
     "$@" 3<&-
 }
 ended() { printf '\n@@ended %s\n' "$1"; exit; }
-mkdir -p "$target_base" "$arrives" || { echo "@@no the folder cannot be made"; exit; }
+said=$(mkdir -p "$target_base" "$arrives" 2>&1) || { echo "@@no $(printf %s "$said" | tail -n 1)"; exit; }
 if [ -n "$through" ]; then
   printf '%s\n' "$through" | get --files-from=- "rsync://fleet@$host:$port/base/" "$target_base/" || ended $?
 fi
@@ -187,7 +187,7 @@ async def _end_of(child: Child, copy: ModelCopy, on_progress: OnProgress, via: s
             if match := _ENDED.match(line):
                 return int(match[1])
             if line.startswith("@@no "):
-                raise NodeError(ErrorKind.REFUSED, f"{child.target.name}: {line.removeprefix('@@no ')}")
+                raise NodeError(_kind(line), f"{child.target.name}: {line.removeprefix('@@no ')}")
             meter.take(line)
 
 
@@ -214,9 +214,13 @@ async def _failure(child: Child, code: int | None, copy: ModelCopy) -> NodeError
     last = words.splitlines()[-1] if words else "it said nothing"
     if code is None:
         return await child.failure()
-    kind = ErrorKind.NO_SPACE if "No space left" in words else ErrorKind.REFUSED
     said = next((line for line in words.splitlines() if "No space left" in line), last)
-    return NodeError(kind, f"rsync from {copy.source} to {child.target.name} failed with {code}: {said}")
+    return NodeError(_kind(words), f"rsync from {copy.source} to {child.target.name} failed with {code}: {said}")
+
+
+def _kind(words: str) -> ErrorKind:
+    """What the node's programs mean, by the C library's own words for it."""
+    return ErrorKind.NO_SPACE if "No space left" in words else ErrorKind.REFUSED
 
 
 def _line(words: dict[str, str], script: str) -> bytes:

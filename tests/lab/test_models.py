@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.core.models import PARTIAL
+
 from . import Lab, hub_cache
 from .fleet_cli import Desk, desk, names, read_until
 from .hub_cache import SHARDS, SNAPSHOT, HubModel
@@ -119,7 +121,7 @@ def test_after_a_killed_controller_only_the_rest_moves(made: Desk) -> None:
     there.delay(10)
     blobs = here.disk / "srv/models" / hub_cache.REPOSITORY / "blobs"
     with made.started("models", "sync", "hub", "--yes") as process:
-        wait_until("the first shard", lambda: _first_is_whole(blobs), seconds=60)
+        wait_until("the middle of the second shard", lambda: _is_in_the_second(blobs), seconds=60)
         process.send_signal(signal.SIGKILL)
         process.wait()
     wait_until("rsync to end", lambda: not _rsyncs(here) and not _rsyncs(there), seconds=20)
@@ -129,6 +131,7 @@ def test_after_a_killed_controller_only_the_rest_moves(made: Desk) -> None:
     assert "whole" not in listed.out
     whole = {path: path.stat().st_ino for path in blobs.iterdir() if path.name in _digests(BIG)}
     assert 1 == len(whole), "the copy went on without its controller"
+    assert [True] == [path.stat().st_size > 0 for path in (blobs / PARTIAL).iterdir()], "what came is kept"
     synced = made.fleet("models", "sync", "hub", "--yes")
     assert synced.rc == 0, synced.said
     assert BIG.is_on(here)
@@ -136,8 +139,16 @@ def test_after_a_killed_controller_only_the_rest_moves(made: Desk) -> None:
     assert [] == leftovers(here) + leftovers(there)
 
 
-def _first_is_whole(blobs: Path) -> bool:
-    return any((blobs / name).exists() for name in _digests(BIG))
+def _is_in_the_second(blobs: Path) -> bool:
+    """One is whole, and of the other something came: rsync has it under a hidden name."""
+    return any((blobs / name).exists() for name in _digests(BIG)) and any(map(_size, blobs.glob(".*.*")))
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:  # it got its name meanwhile
+        return 0
 
 
 def _digests(model: HubModel) -> set[str]:
