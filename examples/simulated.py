@@ -4,8 +4,9 @@
 
 The nodes are as the spec declares them, in good order, with whole models. Every image of the lanes can be had; local
 builds are on each node; engines know what their probes expect, as `expect` or in plain words of `expect_regex` (of
-`http` and `expect_json` they know the OpenAI API alone). The commands run one after the other on the same nodes, in
-virtual time; `--file` is the first spec where a command names none. What they record is thrown away.
+`http` and `expect_json` they know the OpenAI API alone). The program of a `custom` lane is not known: such a lane can
+be planned, and ends at once. The commands run one after the other on the same nodes, in virtual time; `--file` is the
+first spec where a command names none. What they record is thrown away.
 """
 
 import argparse

@@ -49,9 +49,12 @@ def _paths(schema: Schema, definitions: Mapping[str, Schema]) -> dict[str, str]:
     def walk(item: Schema, path: str) -> None:
         for key, value in item.get("properties", {}).items():
             for name, steps in _references(value):
+                place = f"{path}{key}{steps}"
                 if name not in found and definitions[name].get("properties"):
-                    found[name] = f"{path}{key}{steps}"
-                    walk(definitions[name], f"{found[name]}.")
+                    found[name] = place
+                    walk(definitions[name], f"{place}.")
+                elif name in found and place.count(".") < found[name].count("."):
+                    found[name] = place  # a secret is of a lane's `env` before it is of a role's
 
     walk(schema, "")
     return found
