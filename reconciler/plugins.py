@@ -36,7 +36,7 @@ def loaded(points: Iterable[EntryPoint]) -> tuple[AnyCheck, ...]:
 def _of(point: EntryPoint) -> Iterator[AnyCheck]:
     try:
         value = point.load()
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is of a package of the user's
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it is of a package of the user's
         yield _fault(f"{GROUP}:{point.name}", f"{type(error).__name__}: {error}")
         return
     for item in value if isinstance(value, (tuple, list)) else (value,):

@@ -15,6 +15,7 @@ from reconciler.cli.wiring import (
     run,
     say,
     say_json,
+    warn,
     with_fleet,
 )
 
@@ -86,9 +87,13 @@ def _meant(fleet: "Fleet", names: list[str] | tuple[str, ...]) -> tuple[frozense
     if not names:
         return None, None
     spec = fleet.spec
-    must_be_known("node, cluster or lane", names, {*spec.nodes, *spec.clusters, *spec.lanes})
-    gangs = [gang for gang in fleet.desired.gangs if {gang.lane, gang.cluster, *gang.nodes} & set(names)]
+    placed = fleet.desired.gangs
+    known = {*spec.nodes, *spec.clusters, *spec.lanes, *(gang.address for gang in placed)}
+    must_be_known("node, cluster, lane or placement", names, known)
+    for name in sorted({*names} & {*spec.lanes} - {gang.lane for gang in placed} - {*spec.nodes, *spec.clusters}):
+        warn(f"the lane {name} is placed nowhere: there is no node to check it on")
+    gangs = [gang for gang in placed if {gang.address, gang.lane, gang.cluster, *gang.nodes} & set(names)]
     nodes = {name for name in names if name in spec.nodes}
     nodes |= {node for name in names if name in spec.clusters for node in spec.clusters[name].nodes}
-    nodes |= {node for gang in gangs if gang.lane in names for node in gang.nodes}
+    nodes |= {node for gang in gangs if {gang.address, gang.lane} & {*names} for node in gang.nodes}
     return frozenset(nodes), frozenset(gang.address for gang in gangs)

@@ -59,11 +59,18 @@ def test_names_and_checks_restrict_it(fleet: Commands, story: Story) -> None:
     assert 0 == fleet("doctor", "solo").code
     assert 3 == fleet("doctor", "pair").code
     assert 3 == fleet("doctor", "pair-a").code
+    assert (0, 3) == (fleet("doctor", "single-3/solo").code, fleet("doctor", "pair-a/pair").code)
     assert 3 == fleet("doctor", "node2").code
     only = fleet("doctor", "node3", "--check", "clock", "--json")
     assert [("clock", "node3")] == [(item["check"], item["address"]) for item in only.json["findings"]]
     assert "did you mean 'pair'?" in fleet("doctor", "piar").err
     assert "did you mean 'clock'?" in fleet("doctor", "--check", "clok").err
+
+
+def test_a_lane_that_is_placed_nowhere_is_told_so(fleet: Commands, story: Story) -> None:
+    path = story.folder / "fleet.yaml"
+    path.write_text(path.read_text().replace("- lane: solo\n  cluster: single-3\n", ""))
+    assert "the lane solo is placed nowhere" in fleet("doctor", "solo").err
 
 
 def test_a_node_that_does_not_answer_is_unknown_and_nothing_is_concluded(fleet: Commands, story: Story) -> None:

@@ -95,10 +95,22 @@ def _as(at: Finding, mend: str, found: Finding) -> Finding:
 def _tried(check: str, look: Callable[[], Iterable[Finding]]) -> list[Finding]:
     try:
         found = list(look())
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is of a package of the user's
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it is of a package of the user's
         return [broken(check, f"{type(error).__name__}: {error}")]
-    wrong = next((item for item in found if not isinstance(item, Finding)), None)
-    return found if wrong is None else [broken(check, f"it yielded {type(wrong).__name__}, not a Finding")]
+    why = next(filter(None, map(_nonsense, found)), "")
+    return [broken(check, why)] if why else found
+
+
+def _nonsense(item: object) -> str:
+    """Why what a check yielded is no finding, empty for one that is: types are not held to outside of this package."""
+    if not isinstance(item, Finding):
+        return f"it yielded {type(item).__name__}, not a Finding"
+    if not isinstance(item.result, Result):
+        return f"it yielded a Finding whose result is {item.result!r}, not a Result"
+    texts = (("evidence", item.evidence), ("mend", item.mend))
+    return next(
+        (f"it yielded a Finding whose {name} is no text" for name, text in texts if not isinstance(text, str)), ""
+    )
 
 
 def broken(check: str, why: str) -> Finding:

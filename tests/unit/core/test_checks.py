@@ -3,7 +3,7 @@
 import runpy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -287,7 +287,21 @@ def _raises(site: object) -> list[Finding]:
     raise RuntimeError("no such thing")
 
 
-@pytest.mark.parametrize("look", [_raises, lambda site: None, lambda site: ["text"]], ids=["raises", "no list", "text"])
+def _exits(site: object) -> list[Finding]:
+    raise SystemExit(9)
+
+
+BAD_LOOKS: dict[str, Any] = {
+    "raises": _raises,
+    "exits": _exits,
+    "no list": lambda site: None,
+    "text": lambda site: ["text"],
+    "no result": lambda site: [Finding("mine", "n1", cast("Result", "banana"))],
+    "no evidence": lambda site: [Finding("mine", "n1", Result.FAIL, cast("str", None))],
+}
+
+
+@pytest.mark.parametrize("look", BAD_LOOKS.values(), ids=BAD_LOOKS.keys())
 def test_a_broken_check_is_a_finding_and_changes_no_refusal_of_others(look: Any) -> None:
     mine = guarded(NodeCheck("mine", "Is it so?", "mend it", look, holds_up_boots=True))
     seen = observed(DOWN, facts("n2", host=HOST))
