@@ -1,5 +1,6 @@
 """Faults that validation finds, in the words of the YAML they are about."""
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, get_args
 
@@ -93,7 +94,8 @@ def _message(details: ErrorDetails, context: dict[str, Any], value: Tree) -> tup
     if kind in _BOUNDS:
         return _BOUNDS[kind].format_map(context), ""
     if kind == "literal_error":
-        return f"must be {context['expected']}", ""
+        hint = did_you_mean(value.text, re.findall("'(.*?)'", context["expected"])) if isinstance(value, Scalar) else ""
+        return f"must be {context['expected']}", hint
     if kind == "string_pattern_mismatch":
         return f"is not of the form {context['pattern']}", ""
     return details["msg"], ""

@@ -178,7 +178,7 @@ def _next(machine: Machine, stopped: Sequence[Step]) -> str:
     if any(is_fault_of_version(step, machine.status[step.id]) for step in machine.with_status(Status.FAILED)):
         return f"change the spec, then {_again(machine)}; to try the same again: `fleet apply --retry`{back}"
     if any(step.op is Op.PREFLIGHT for step in machine.with_status(Status.FAILED)):
-        return f"change the spec, then {_again(machine)}{back}"
+        return f"change the spec, or mend what is shown above, then {_again(machine)}{back}"
     return f"mend what is shown above, then {_again(machine)}{back}"
 
 

@@ -128,6 +128,39 @@ def _context(draft: specs.Draft, lane: specs.Lane) -> tuple[str, int] | None:
     return next(((key, value) for key, value in known if value is not None), None)
 
 
+SHARES = {"vllm": ("gpu-memory-utilization",), "sglang": ("mem-fraction-static",)}
+"""Arguments that are a share of a GPU's memory, more than 0 and not more than 1, as the engines' own documentation has
+them. A percentage is refused by an engine only when its boot is under way.
+"""
+
+
+def shares_are_shares(draft: specs.Draft) -> Iterator[specs.Diagnostic]:
+    """A share of the memory is no percentage."""
+    for name, lane in draft.lanes.items():
+        for loc, value in _arguments(draft, name, lane).items():
+            share = loc[-1].replace("_", "-")
+            number = _number(value) if share in SHARES.get(lane.engine, ()) else None
+            if number is not None and not 0 < number <= 1:
+                told = f"`{share}` is a share of the GPU's memory, more than 0 and at most 1"
+                yield draft.at(loc, told, hint=f"write {number / 100:g}" if 1 < number <= 100 else "")
+
+
+def _arguments(draft: specs.Draft, name: str, lane: specs.Lane) -> dict[tuple[str, ...], object]:
+    """Every argument of a lane and of its model, by its place."""
+    model = draft.models.get(lane.model or "")
+    found: dict[tuple[str, ...], object] = {("lanes", name, "args", key): value for key, value in lane.args.items()}
+    for key, value in (model.args if model else {}).items():
+        found["models", lane.model or "", "args", key] = value
+    return found
+
+
+def _number(value: object) -> float | None:
+    try:
+        return None if isinstance(value, bool) or not isinstance(value, int | float | str) else float(value)
+    except ValueError:
+        return None
+
+
 def tokens(value: object) -> int | None:
     """`163840`, "160k" (thousands) and "160K" (of 1024), as vLLM reads them; None for what says no number."""
     if isinstance(value, int):
@@ -138,4 +171,4 @@ def tokens(value: object) -> int | None:
     return int(digits) * factor if digits.isascii() and digits.isdigit() and int(digits) else None
 
 
-LIMITS: tuple[specs.Rule, ...] = (configs_count, models_divide, nodes_are_used, contexts_fit)
+LIMITS: tuple[specs.Rule, ...] = (configs_count, models_divide, nodes_are_used, contexts_fit, shares_are_shares)

@@ -28,6 +28,9 @@ READ = 200
 LINE_LETTERS = 300
 """So much of the last line is told with the end itself."""
 
+ENDED_BY_OTHERS = frozenset({137, 143})
+"""Exit codes of SIGKILL and SIGTERM: the image has not come to say anything of the command line."""
+
 LETTING_GO_S = 1.0
 """What removing it gets when it is called off: an interrupt lets go within five seconds."""
 
@@ -126,5 +129,8 @@ async def _judged(node: FencedNode, found: Container | None) -> Outcome:
     read = await node.containers.logs(found.id, READ)
     logs = last_lines(read)
     said = f": {logs[-1][:LINE_LETTERS].strip()}" if logs else ""
-    outcome = failed(f"the image refuses the command line; its preflight {describe_end(found)}{said}", logs)
+    ended = (
+        "the preflight" if found.exit_code in ENDED_BY_OTHERS else "the image refuses the command line; its preflight"
+    )
+    outcome = failed(f"{ended} {describe_end(found)}{said}", logs)
     return with_cause(outcome, read, found.exit_code, oom_killed=found.oom_killed)

@@ -49,7 +49,7 @@ async def wait_until_proved(watch: GangWatch, say: Say, usual: Mapping[str, floa
             over = _hopeless(watch, lines) or await stirring.stalled(lines)
         if over is not None:
             return over
-        await asyncio.sleep(watch.gang.gate.interval_s)
+        await asyncio.sleep(max(0.0, min(watch.gang.gate.interval_s, deadline_s - now_s())))
 
 
 async def _as_fast_as_wanted(watch: GangWatch, verdict: Verdict, say: Say) -> Verdict:

@@ -87,10 +87,19 @@ def test_a_refusal_leaves_what_serves_alone_and_tells_the_last_lines(tmp_path: P
     assert "unrecognized arguments: --no" in failure.detail
     assert REFUSES.lines == failure.logs
     assert "the fleet serves what it served before" in applied.summary
-    assert "change the spec" in applied.summary
+    assert "the image refuses the command line; its preflight exited" in failure.detail
+    assert "change the spec, or mend what is shown above, then `fleet apply`" in applied.summary
     assert [] == tried(story)
     assert 3 == len(story.containers()), "nothing was created for what was refused"
     assert () == story.quarantined(), "nothing was stopped for it: trying again costs nothing"
+
+
+def test_one_that_others_end_refuses_nothing(tmp_path: Path) -> None:
+    """A person, or a daemon that shuts down: the image said nothing of the command line."""
+    story = about_to_replace(tmp_path, Exits(after_s=1.0, code=137))
+    detail = story.apply().failures[0].detail
+    assert detail.startswith("the preflight exited 137 (killed)")
+    assert "something killed it" in detail
 
 
 def test_past_its_deadline_it_is_stopped_and_told_of(tmp_path: Path) -> None:

@@ -110,6 +110,25 @@ def test_speed_at_a_context_that_the_lane_does_not_take_is_refused(tmp_path: Pat
     )
 
 
+@pytest.mark.parametrize(
+    ("hint", "engine", "args"),
+    [
+        ("write 0.92", "vllm", "gpu_memory_utilization: 92"),
+        ("", "vllm", 'gpu-memory-utilization: "1.5e3"'),
+        ("write 0.015", "sglang", "mem-fraction-static: 1.5"),
+        ("", "sglang", "mem-fraction-static: 0"),
+        (None, "vllm", "gpu-memory-utilization: 1"),
+        (None, "sglang", "mem-fraction-static: 0.85"),
+        (None, "sglang", "mem-fraction-static: auto"),
+    ],
+)
+def test_a_share_of_the_memory_is_no_percentage(tmp_path: Path, hint: str | None, engine: str, args: str) -> None:
+    lane = f"engine: {engine}, model: tiny, parallel: {{tensor: 4}}, args: {{ctx-size: null, threads: null, {args}}}"
+    found = said(tmp_path, lane)
+    assert (hint is not None) == any("is a share of the GPU's memory, more than 0 and at most 1" in it for it in found)
+    assert not hint or hint in found
+
+
 def test_a_raw_request_asks_for_no_tokens(tmp_path: Path) -> None:
     assert [] == said(tmp_path, f"{LANE}args: {{ctx-size: 16}}, health: {{probes: [{{http: {{path: /version}}}}]}}")
 

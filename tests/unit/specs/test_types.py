@@ -45,6 +45,10 @@ CASES: dict[str, tuple[str, Edit]] = {
         "15:16: lanes.duo.preflight: wants false, or {command: [...], deadline: 2m}, found 3",
         ("nodes: 2", "preflight: 3"),
     ),
+    "none of few words": (
+        "15:13: lanes.duo.order[0]: must be 'head' or 'worker'",
+        ("nodes: 2", "order: [boss, head]"),
+    ),
     "an unknown key": ("3:14: nodes.n1.ssh: unknown key 'hst'", ("host: n1.lan", "hst: x, host: n1.lan")),
     "an unknown key in an item": (
         "21:32: placements[0]: unknown key 'node'",
@@ -133,6 +137,7 @@ def test_a_fault_is_said_at_its_place(tmp_path: Path, expected: str, edit: Edit)
         ('write "7" for text', ("vllm", "7")),
         ("take the quotes away", ("gpus: 1", 'gpus: "1"')),
         ("write true", ("nodes: 2", "shares: yes")),
+        ("did you mean 'worker'?", ("nodes: 2", "order: [workers, head]")),
         ("write false", ("nodes: 2", "shares: OFF")),
         ("write - ITEM on a line of its own, or [ITEM, ITEM]", ("[n1, n2]", "n1")),
         ("write [] for none", ("  - {lane: duo, cluster: pair}\n", "")),
