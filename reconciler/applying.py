@@ -18,7 +18,7 @@ from reconciler.core.leases import Claim
 from reconciler.core.machine import TURNING_PHASES, Machine, Status
 from reconciler.core.model_sync import make_model_sync_plan
 from reconciler.core.observed import Observed
-from reconciler.core.outcome import Exit, apply_exit, cut_short_exit, is_fault_of_version
+from reconciler.core.outcome import Exit, apply_exit, cut_short_exit, is_as_before, is_fault_of_version
 from reconciler.core.plan import Op, Plan
 from reconciler.core.remarks import digests
 from reconciler.core.summary import applied_before, apply_summary, cut_short_summary, unsettled_summary
@@ -196,13 +196,15 @@ class Application:
     def _record(self, store: state.Store, runner: Runner, machine: Machine) -> None:
         """What was proved is a revision, and no version of it is tried in vain any more; what failed is put aside.
 
-        Not where a node was booted meanwhile: that is no fault of the version.
+        Not where a node was booted meanwhile: that is no fault of the version. Nor where the way back was interrupted:
+        the next apply tries it again, since it is what fails that brings back what ran before.
         """
         for revision in _proved(store, runner.run_id, machine, ROLLBACK if self.command == ROLLBACK else "apply"):
             store.confirm(revision)
             store.lift(revision.gang, machine.plan.gang(revision.gang).fingerprint)
         for failure in runner.failures:
-            if is_fault_of_version(failure.step, failure.status):
+            is_midway = machine.is_interrupted and not is_as_before(machine, failure.step)
+            if is_fault_of_version(failure.step, failure.status) and not is_midway:
                 gang = machine.plan.gang(failure.step.gang)
                 if runner.leases.rebooted.isdisjoint(gang.nodes):
                     where = f"{failure.step.op} on {failure.step.node}: " if failure.step.node else ""

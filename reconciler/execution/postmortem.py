@@ -11,7 +11,7 @@ from dataclasses import replace
 from reconciler.core.causes import Cause, diagnose
 from reconciler.core.ends import End, blamed, ends_of, error_of
 from reconciler.core.explain import describe_end
-from reconciler.core.gate import Verdict
+from reconciler.core.gate import Health, Verdict
 from reconciler.core.host import Clock
 from reconciler.core.log_text import last_lines, readable
 from reconciler.core.machine import Status
@@ -35,7 +35,12 @@ BUDGET_S = 15.0
 
 
 async def explained(watch: GangWatch, verdict: Verdict) -> Outcome:
-    """The failure that `verdict` tells of, with the rank to blame, the cause, and that rank's last lines."""
+    """The failure that `verdict` tells of, with the rank to blame, the cause, and that rank's last lines.
+
+    A node that could not be asked until the budget was over is no failure of what runs there.
+    """
+    if verdict.health is Health.UNKNOWN:
+        return Outcome(Status.UNREACHABLE, verdict.detail)
     ends = await _ends(watch)
     if ends:
         read, clocks = await asyncio.gather(_with_logs(watch, ends), _clocks(watch, ends))

@@ -83,7 +83,8 @@ def _late(watch: GangWatch, verdict: Verdict, deadline_s: float) -> Verdict | No
         return None
     phase = "" if watch.boot.phase == FIRST else f" (the phase {watch.boot.told(now_s(), {})})"
     told = f"not healthy within its boot budget of {budget_s:g} s{phase}: {verdict.detail}"
-    return Verdict(Health.DEGRADED, verdict.phase, told, verdict.rank)
+    health = Health.UNKNOWN if verdict.health is Health.UNKNOWN else Health.DEGRADED
+    return Verdict(health, verdict.phase, told, verdict.rank)
 
 
 @dataclass

@@ -9,16 +9,18 @@ from typing import Any, TypeVar
 import pytest
 
 from reconciler.core.desired import ContainerSpec
-from reconciler.core.events import Event, StepEnded, StepProgress
+from reconciler.core.events import Event, StepEnded, StepProgress, StepStarted
 from reconciler.core.machine import BAD, Status
 from reconciler.core.outcome import Exit
-from reconciler.core.plan import Op
-from reconciler.fleet import Fleet
+from reconciler.core.plan import Op, Phase
+from reconciler.fleet import Applied, Fleet
+from reconciler.nodes.errors import ErrorKind
 from reconciler.testing import (
     Babbles,
     Behaviour,
     CrashLoops,
     DiesAfterReady,
+    Fault,
     GivesUp,
     HangsOnGeneration,
     NeverHealthy,
@@ -200,6 +202,45 @@ def test_a_generation_that_hangs_is_found_by_a_status_that_asks(tmp_path: Path) 
     lane = story.status(probe=True).lanes[0]
     assert "degraded" == lane.health
     assert f"no whole answer within 60 s to {QUESTION!r}" in lane.detail
+
+
+def test_a_node_that_cannot_be_asked_in_time_is_no_fault_of_the_version(tmp_path: Path) -> None:
+    """What ran before serves again, and the version is not put aside: nothing was seen of it."""
+    story = edited(tmp_path, head(Serves))
+
+    def cut(event: Event) -> None:
+        if isinstance(event, StepStarted | StepEnded) and event.step.op is Op.VERIFY:
+            story.nodes.heal()
+        if isinstance(event, StepStarted) and event.step.op is Op.VERIFY and event.step.phase is not Phase.ROLLBACK:
+            story.nodes.inject(Fault.fail("node3", "inspect", ErrorKind.LOST, nth=None))
+
+    applied = story.apply(cut)
+    (failure,) = applied.failures
+    assert (Exit.UNCHANGED, Status.UNREACHABLE) == (applied.exit, failure.status)
+    assert "not healthy within its boot budget of 120 s" in failure.detail
+    assert () == story.quarantined()
+    assert {"solo": 1} == story.running_lanes()
+
+
+def test_a_version_whose_way_back_was_interrupted_is_tried_again_so_that_something_serves(tmp_path: Path) -> None:
+    story = edited(tmp_path, head(Babbles))
+
+    async def interrupted(fleet: Fleet) -> Applied:
+        stop = asyncio.Event()
+
+        def take(event: Event) -> None:
+            if isinstance(event, StepEnded) and (event.step.phase, event.step.op) == (Phase.ROLLBACK, Op.STOP):
+                stop.set()
+
+        return await fleet.apply(fleet.plan(await fleet.observe()), take, stop)
+
+    assert Exit.INTERRUPTED == story.run(interrupted).exit
+    assert {} == story.running_lanes()
+    assert () == story.quarantined()
+    assert Exit.UNCHANGED == story.apply().exit
+    assert {"solo": 1} == story.running_lanes()
+    assert "healthy" == story.status(probe=True).lanes[0].health
+    assert 1 == len(story.quarantined())
 
 
 def timed(folder: Path, tokens_s: float, *, required: bool) -> tuple[Story, list[StepEnded]]:
