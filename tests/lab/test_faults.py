@@ -479,7 +479,7 @@ BOOTS: dict[str, tuple[str, dict[str, object], tuple[str, ...]]] = {
     "stalls": (
         "echo loading; exec sleep 600",
         {"boot": "60s", "stall": "2s"},
-        ("no new log line for 2 s", "| loading"),
+        ("no progress for 2s, neither in the logs nor in memory or disk", "| loading"),
     ),
 }
 

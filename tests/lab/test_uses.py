@@ -131,7 +131,7 @@ def test_a_push_boots_a_lane_and_an_edit_replaces_it(forge: Forge) -> None:
     said = forge.push()
     assert f"commit {short}" in said
     assert "argv: --ctx-size 512 -> --ctx-size 256" in said
-    assert "as the last boot" in said  # the state of the first push is there
+    assert "as the last time" in said  # the state of the first push is there
     assert {"node3": ["fleet-solo-r0-v2"]} == names(forge.lab)
     assert "Paris" in answer(forge.lab)
     assert len(list(forge.home.glob("tree.*"))) == 1
