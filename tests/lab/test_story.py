@@ -105,7 +105,8 @@ def but_disk(plan: dict[str, Any]) -> str:
 def test_a_lane_over_all_nodes_takes_the_place_of_both(story: Desk) -> None:
     plan = story.fleet("plan")
     assert plan.rc == 0
-    assert re.search(r"node1 node2 node3 node4 go dark for about [\d.]+s \(boot [\d.]+s; the last two took ", plan.out), plan.out
+    dark = r"node1 node2 node3 node4 go dark for about [\d.]+s \(boot [\d.]+s; the last two took "
+    assert re.search(dark, plan.out), plan.out
     for lane in ("pair-a/pair", "single-3/solo"):
         assert f"- stop    {lane:<13}  makes room for quad/quad" in plan.out
     assert plan.out.index("go dark") < plan.out.index("- stop") < plan.out.index("+ boot")
