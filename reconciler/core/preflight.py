@@ -60,14 +60,12 @@ def preflight_mark(name: str, labels: Mapping[str, str]) -> PreflightMark | None
     return PreflightMark(fleet, f"{cluster}/{lane}", operation) if all(found) else None
 
 
-def preflight_step(gang: Gang, reason: str, requires: tuple[str, ...]) -> Step | None:
-    """Try the gang's command line out once its image is there; None for a gang without a preflight."""
-    if gang.preflight is None:
-        return None
-    node = gang.ranks[gang.preflight.rank].node
+def preflight_step(gang: Gang, preflight: Preflight, reason: str, requires: tuple[str, ...]) -> Step:
+    """Try the gang's command line out once its image is there."""
+    node = gang.ranks[preflight.rank].node
     step_id = f"{gang.address}/{Phase.STAGE}/{node}/{Op.PREFLIGHT}"
     step = Step(step_id, gang.address, Phase.STAGE, Op.PREFLIGHT, node, preflight_name(gang), reason, requires)
-    return replace(step, rank=gang.preflight.rank)
+    return replace(step, rank=preflight.rank)
 
 
 def clearing(desired: Desired, observed: Observed, steps: Iterable[Step]) -> tuple[Step, ...]:

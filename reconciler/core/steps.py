@@ -1,6 +1,6 @@
 """The steps of one gang and of one unit. Dependencies only ever point to an earlier phase or an earlier step."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from reconciler.core.classify import GangView, RankView
@@ -112,11 +112,11 @@ class Builder:
         """Images and containers of the ranks that have no fitting one, and between them the gang's preflight."""
         new = [rank for rank in self.candidate.view.ranks if rank.fit is None]
         pulls = {rank.rank.index: pull for rank in new if (pull := self._pull(rank)) is not None}
-        tried = tuple(self._preflight(pulls)) if new else ()
-        creates = [self._create(rank, pulls.get(rank.rank.index), tried) for rank in new]
         fetches = tuple(
             fetch_step(item, self.reason) for item in fetches_of(self.candidate.view, self.staging.observed)
         )
+        tried = tuple(self._preflight(new, (*pulls.values(), *fetches)))
+        creates = [self._create(rank, pulls.get(rank.rank.index), tried) for rank in new]
         creates = [replace(step, requires=(*step.requires, *_ids(_on(fetches, step.node)))) for step in creates]
         return (*pulls.values(), *fetches, *tried, *creates)
 
@@ -124,13 +124,12 @@ class Builder:
         transfer = self.staging.transfer(self._address, rank.rank.node)
         return pull_step(transfer, rank.rank.index, self.reason) if transfer is not None else None
 
-    def _preflight(self, pulls: Mapping[int, Step]) -> Iterator[Step]:
-        """Where its rank's image is there. What boots again as it is has been tried out before."""
+    def _preflight(self, new: Iterable[RankView], brought: tuple[Step, ...]) -> Iterator[Step]:
+        """Behind what its node is brought. A rank whose container is there was tried out when that was made."""
         gang = self.candidate.view.gang
-        pull = pulls.get(gang.preflight.rank) if gang.preflight is not None else None
-        step = preflight_step(gang, self.reason, (pull.id,) if pull is not None else ())
-        if step is not None:
-            yield step
+        for rank in new:
+            if gang.preflight is not None and gang.preflight.rank == rank.rank.index:
+                yield preflight_step(gang, gang.preflight, self.reason, _ids(_on(brought, rank.rank.node)))
 
     def _create(self, rank: RankView, pull: Step | None, tried: tuple[Step, ...]) -> Step:
         """Behind the preflight: what is refused leaves no containers."""

@@ -47,7 +47,9 @@ def test_plan_counts_changes_in_its_exit_code_only_when_asked(fleet: Command) ->
 def test_plan_json_is_the_same_twice_and_the_same_as_the_file(fleet: Command, tmp_path: Path) -> None:
     first = fleet("plan", "--json", "--out", str(tmp_path / "plan.json"))[1]
     assert first == fleet("plan", "--json")[1]
-    assert parsed(first) == json.loads((tmp_path / "plan.json").read_text())["plan"]
+    plan = parsed(first)
+    assert {"steps", "boots", "dark", "moved_bytes", "disk_after"} == set(plan.pop("estimates"))
+    assert plan == json.loads((tmp_path / "plan.json").read_text())["plan"]
 
 
 def test_apply_without_a_terminal_and_without_yes_does_nothing(

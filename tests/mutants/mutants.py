@@ -53,7 +53,7 @@ MUTANTS = (
     Mutant(
         "no-preflight",
         "reconciler.core.steps",
-        "tried = tuple(self._preflight(pulls)) if new else ()",
+        "tried = tuple(self._preflight(new, (*pulls.values(), *fetches)))",
         "tried: tuple[Step, ...] = ()",
         "nothing tries a command line out before lanes stop for it",
     ),

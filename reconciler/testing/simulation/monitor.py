@@ -224,7 +224,8 @@ class Monitor:
             yield from self._tried(happening)
             return
         wanted = next((gang for gang in now.desired.gangs if gang.address == owner.gang), None)
-        if wanted is not None and wanted.preflight is not None and wanted.address not in now.accepted:
+        tried_out = wanted.preflight.rank if wanted is not None and wanted.preflight is not None else None
+        if owner.rank == tried_out and owner.gang not in now.accepted:
             yield "nothing has tried its command line out (1)"
         now.staged.add((happening.node, owner.gang, owner.fingerprint))
         self._operations[owner.operation] += 1

@@ -33,6 +33,13 @@ def test_a_gang_that_boots_the_same_containers_again_does_without() -> None:
     assert [] == of_op(plan(desired(LANE), stopped), Op.PREFLIGHT)
 
 
+def test_a_rank_whose_container_is_there_is_not_tried_again_whatever_became_of_its_image() -> None:
+    one, two = (item for node in ("n1", "n2") if (item := world(LANE, state="exited").facts(node)) is not None)
+    made = plan(desired(LANE), observed(replace(one, containers=()), replace(two, images=()), sources=[source()]))
+    assert ["n1"] == [step.node for step in of_op(made, Op.CREATE)]
+    assert [] == of_op(made, Op.PREFLIGHT)
+
+
 def test_its_container_is_the_ranks_own_without_what_only_a_running_engine_needs() -> None:
     container = preflight_container(LANE, CHECK)
     rank = LANE.ranks[1].container
