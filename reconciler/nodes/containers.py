@@ -94,7 +94,7 @@ class SshContainers:
         found = await self._engine.get(f"/containers/{ref}/json")
         lines, hide = LogLines(framed=not found["Config"].get("Tty")), redactor(inspect.secret_values(found))
         params = {"stdout": "1", "stderr": "1", "tail": str(tail), "follow": str(int(follow))}
-        params |= {"since": since_param(since)} if since else {}
+        params |= {"since": since_param(since, found["State"].get("FinishedAt") or "")} if since else {}
         doing, path = f"reading the logs of {short_ids(ref)}", f"/containers/{ref}/logs"
         async with self._engine.stream(doing, "GET", path, params) as chunks:
             async for chunk in chunks:

@@ -3,7 +3,7 @@
 import math
 from datetime import datetime
 
-EARLIER_S = 1
+EARLIER_S = 1.0
 """A container's first lines are older than the time at which the engine notes that it has started."""
 
 
@@ -12,6 +12,12 @@ def epoch_s(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def since_param(text: str) -> str:
-    """A time of Docker's as its API wants it in a question: a whole second of the epoch, never a later one."""
-    return str(math.floor(epoch_s(text)) - EARLIER_S)
+def since_param(started_at: str, finished_at: str) -> str:
+    """From when on the log is that of the life that began at `started_at`, as Docker's API wants it in a question.
+
+    `finished_at`: the end of the life before, where it is an earlier time. Its last lines are read a moment after it,
+    and the first ones of the next life a moment before that has started: the middle between the two parts them.
+    """
+    start_s, end_s = epoch_s(started_at), epoch_s(finished_at) if finished_at else -math.inf
+    begin_s = max(start_s - EARLIER_S, (start_s + end_s) / 2) if end_s < start_s else start_s - EARLIER_S
+    return f"{begin_s:.6f}"

@@ -263,7 +263,7 @@ async def test_what_never_ran_has_no_logs(play: Scene, subject: Subject) -> None
 async def test_logs_since_its_start_are_those_of_its_present_life(play: Scene, subject: Subject) -> None:
     made = await play.run(AGER)
     await play.ended(made)
-    await asyncio.sleep(2)
+    await asyncio.sleep(0.3)  # as between the stop and the start of a repair
     await play.node.containers.start(made)
     found = await play.found(made)
     await asyncio.sleep(1)
