@@ -119,10 +119,9 @@ def test_an_engine_that_eats_memory_is_told_from_one_that_crashes(serving_solo: 
     replace_by(serving_solo, "eats")
     node = serving_solo.lab.nodes["node3"]
     with serving_solo.started("apply", "--yes") as process:
-        wait_until(
-            "the engine to run", lambda: "fleet-next-r0-v1.unproved" in names(serving_solo.lab).get("node3", ()), seconds=60
-        )
-        node.docker("update", "--memory", "48m", "--memory-swap", "48m", "fleet-next-r0-v1.unproved")
+        name = "fleet-next-r0-v1.unproved"
+        wait_until("the engine to run", lambda: name in names(serving_solo.lab).get("node3", ()), seconds=60)
+        node.docker("update", "--memory", "48m", "--memory-swap", "48m", name)
         out, err = process.communicate(timeout=90)
     assert_came_back(serving_solo, Ran(process.returncode, out, err), "exited 137 (out of memory)", "memory ran out")
 
