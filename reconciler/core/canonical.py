@@ -22,8 +22,9 @@ def plain(value: object) -> Any:
     """`value` as JSON types: dataclasses become mappings without their unset (None, empty) fields."""
     if value is None or type(value) in LEAVES:
         return value
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        pairs = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
+    names = _fields(type(value))
+    if names is not None:
+        pairs = ((name, getattr(value, name)) for name in names)
         return {name: plain(item) for name, item in pairs if item is not None and item != ()}
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
@@ -36,13 +37,25 @@ def jsonable(value: object) -> Any:
     """`value` as JSON types with every field in place, for readers outside: unset shows as null or []."""
     if value is None or type(value) in LEAVES:
         return value
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: jsonable(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    names = _fields(type(value))
+    if names is not None:
+        return {name: jsonable(getattr(value, name)) for name in names}
     if isinstance(value, Mapping):
         return {str(key): jsonable(item) for key, item in sorted(value.items())}
     if isinstance(value, (tuple, list)):
         return [jsonable(item) for item in value]
     return value
+
+
+_FIELDS: dict[type, tuple[str, ...] | None] = {}
+"""The names of a dataclass's fields, None for any other type: a big plan has thousands of a few types."""
+
+
+def _fields(kind: type) -> tuple[str, ...] | None:
+    if kind not in _FIELDS:
+        is_one = dataclasses.is_dataclass(kind)
+        _FIELDS[kind] = tuple(field.name for field in dataclasses.fields(kind)) if is_one else None
+    return _FIELDS[kind]
 
 
 def canonical_json(value: object) -> str:

@@ -205,10 +205,10 @@ def _way_back(
 ) -> Rollback | None:
     """None for what only stops: there is nothing to go back from."""
     candidates = [item for item in moving if item.address in bond]
-    taken = frozenset(node for address, node in places if address not in bond)
-    undo = tuple(step for item in candidates for step in gangs[item.address].undo)
     if not candidates:
         return None
+    taken = frozenset(node for address, node in places if address not in bond)
+    undo = tuple(step for item in candidates for step in gangs[item.address].undo)
     return rollback_of(candidates, [unit for unit in units if unit.address in bond], undo, taken)
 
 

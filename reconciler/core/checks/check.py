@@ -60,18 +60,31 @@ AnyCheck = Check | NodeCheck
 
 BROKEN = "the check itself is broken"
 
+WRONG = frozenset({Result.FAIL, Result.WARN})
+
+
+def objections(check: Check, case: Case) -> Iterator[Finding]:
+    """What a check says of the ranks, but for those it has nothing to say of: a big plan has thousands of these."""
+    for rank in case.view.ranks:
+        yield from _of_rank(check, case, rank)
+
 
 def of_gang(check: Check, case: Case) -> Iterator[Finding]:
     """What a check says of every rank."""
     for rank in case.view.ranks:
-        at = Finding(check.id, case.view.gang.address, Result.OK, node=rank.rank.node)
-        yield from (_as(at, check.mend, item) for item in list(check.look(case, rank)) or [at])
+        fine = Finding(check.id, case.view.gang.address, Result.OK, node=rank.rank.node)
+        yield from tuple(_of_rank(check, case, rank)) or (fine,)
+
+
+def _of_rank(check: Check, case: Case, rank: RankView) -> Iterator[Finding]:
+    address, node = case.view.gang.address, rank.rank.node
+    return (_as(item, check, address, node) for item in check.look(case, rank))
 
 
 def of_node(check: NodeCheck, site: Site) -> Iterator[Finding]:
     """What a check says of a node."""
-    at = Finding(check.id, site.node, Result.OK, node=site.node)
-    yield from (_as(at, check.mend, item) for item in list(check.look(site)) or [at])
+    found = tuple(_as(item, check, site.node, site.node) for item in check.look(site))
+    yield from found or (Finding(check.id, site.node, Result.OK, node=site.node),)
 
 
 def guarded(check: AnyCheck) -> AnyCheck:
@@ -83,13 +96,15 @@ def guarded(check: AnyCheck) -> AnyCheck:
     return replace(check, look=lambda site: _tried(check.id, lambda: seen(site)))
 
 
-def _as(at: Finding, mend: str, found: Finding) -> Finding:
+def _as(found: Finding, check: AnyCheck, address: str, node: str) -> Finding:
     """A finding is of the check that was asked, about what it was asked about, whatever else a check may say.
 
     What is wrong always comes with something to do: where the look has nothing better, what the check says in general.
     """
-    wrong = found.result in {Result.FAIL, Result.WARN}
-    return replace(found, check=at.check, address=at.address, node=at.node, mend=found.mend or (mend if wrong else ""))
+    mend = found.mend or (check.mend if found.result in WRONG else "")
+    if (found.check, found.address, found.node, found.mend) == (check.id, address, node, mend):
+        return found
+    return replace(found, check=check.id, address=address, node=node, mend=mend)
 
 
 def _tried(check: str, look: Callable[[], Iterable[Finding]]) -> list[Finding]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from reconciler.core.checks.case import Case, Site
-from reconciler.core.checks.check import BROKEN, AnyCheck, Check, NodeCheck, Occasion, of_gang, of_node
+from reconciler.core.checks.check import BROKEN, AnyCheck, Check, NodeCheck, Occasion, objections, of_gang, of_node
 from reconciler.core.checks.finding import Finding, Result
 from reconciler.core.checks.registry import BUILT_IN
 from reconciler.core.checks.silences import Silenced, Silences
@@ -55,7 +55,9 @@ class Judge:
                 yield from of_node(check, site)
 
     def _asked(self, case: Case, occasion: Occasion | None) -> Iterator[Finding]:
-        yield from self.of_rank_checks(case, occasion)
+        for check in self.checks:
+            if isinstance(check, Check) and occasion in check.occasions:
+                yield from objections(check, case)
         if occasion is Occasion.BOOT:
             for check in self.checks:
                 if isinstance(check, NodeCheck) and check.holds_up_boots:
