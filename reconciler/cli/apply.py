@@ -98,7 +98,7 @@ def apply(
     held = saved.read(plan) if plan is not None else None
     fleet = load(context, file)
     asked = targets(fleet, lane, cluster, node)
-    commit = commit_of(file)
+    commit = commit_of(fleet)
 
     async def work(fleet: "Fleet") -> int:
         if held is not None and (why := saved.refusal(fleet, held)):

@@ -109,7 +109,7 @@ def sync(
 
     fleet = load(context, file)
     must_be_known("cluster", cluster or (), fleet.spec.clusters)
-    options, clusters = fleet.options(commit_of(file)), frozenset(cluster) if cluster else None
+    options, clusters = fleet.options(commit_of(fleet)), frozenset(cluster) if cluster else None
 
     async def work(fleet: "Fleet") -> int:
         fleet = fleet.for_images()

@@ -127,7 +127,7 @@ def sync(
 
     fleet = _loaded(context, file, model, None)
     must_be_known("cluster", cluster or (), fleet.spec.clusters)
-    options = PlanOptions(TOOL, commit_of(file))
+    options = PlanOptions(TOOL, commit_of(fleet))
 
     async def work(fleet: "Fleet") -> int:
         from reconciler.core.model_sync import make_model_sync_plan

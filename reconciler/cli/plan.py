@@ -89,7 +89,7 @@ def plan(
 
     observed = run(context, with_fleet(fleet, look))
     tell_of_secrets(fleet, observed)
-    made = narrowed(fleet.plan(observed, commit=commit_of(file)), fleet.desired, asked)
+    made = narrowed(fleet.plan(observed, commit=commit_of(fleet)), fleet.desired, asked)
     if out is not None:
         _save(out, made, observed)
     made = but_withheld(fleet, made)

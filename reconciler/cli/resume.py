@@ -55,7 +55,7 @@ def resume(
 ) -> None:
     """Settle, tell, plan, ask, carry out."""
     fleet = load(context, file)
-    commit = commit_of(file)
+    commit = commit_of(fleet)
 
     async def work(fleet: "Fleet") -> int:
         from reconciler.applying import ROLLBACK

@@ -56,7 +56,7 @@ def rollback(
 ) -> None:
     """Find the version, plan with it, ask, carry out, put the other one aside."""
     fleet = load(context, file)
-    commit = commit_of(file)
+    commit = commit_of(fleet)
 
     async def work(fleet: "Fleet") -> int:
         from reconciler import rollback as back

@@ -149,22 +149,24 @@ def stop_on_signals(say_so: str | None = "stopping: no new steps; once more to l
     return stop_on_first(lambda: warn(say_so) if say_so else None)
 
 
-CHANGES = ("status", "--porcelain", "--", ".", ":(exclude).fleet")
+def commit_of(fleet: "Fleet") -> str | None:
+    """The commit the spec is of: git tracks every file it was read from, and nothing tracked in its folder is edited.
 
-
-def commit_of(path: Path) -> str | None:
-    """The commit the spec is of, when git tracks it and nothing in its folder but the state is edited."""
+    Other files may lie there, such as the state or the vault: only what the spec was read from is part of it.
+    """
     import subprocess
 
+    from reconciler.images.lockfile import NAME
     from reconciler.nodes.child_env import child_environment
 
     own = {name: value for name, value in os.environ.items() if name.startswith("GIT_") or name == "XDG_CONFIG_HOME"}
     given = {**child_environment(), **own}
+    root = fleet.spec.root.resolve()
 
     def git(*words: str) -> str | None:
         try:
             done = subprocess.run(
-                ["git", "-C", str(path.parent), *words],
+                ["git", "-C", str(root), *words],
                 env=given,
                 capture_output=True,
                 text=True,
@@ -175,8 +177,11 @@ def commit_of(path: Path) -> str | None:
             return None
         return done.stdout.strip() if done.returncode == 0 else None
 
-    if not any((folder / ".git").exists() for folder in path.resolve().parents):
+    if not any((folder / ".git").exists() for folder in (root, *root.parents)):
         return None
-    if git("ls-files", "--error-unmatch", "--", path.name) is None or git(*CHANGES):
+    read = [os.path.relpath(file, fleet.spec.root) for file in fleet.spec.files]
+    read += [NAME] if (root / NAME).exists() else []
+    if git("ls-files", "--error-unmatch", "--", *read) is None:
         return None
-    return git("rev-parse", "HEAD")
+    edited = git("status", "--porcelain", "--untracked-files=no", "--", ".")
+    return git("rev-parse", "HEAD") if edited == "" else None

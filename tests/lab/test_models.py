@@ -57,6 +57,12 @@ def leftovers(node: Node) -> list[str]:
     return found + [str(path) for path in (node.disk / "srv/models").rglob("*.fleet-partial*")]
 
 
+def bytes_arrive(node: Node) -> bool:
+    """Whether a copy has begun: before that, a full disk is seen and nothing is sent."""
+    found = node.exec(["find", "/srv/models", "-path", f"*{PARTIAL}*", "-type", "f", "-size", "+0"], check=False)
+    return bool(found.stdout.strip())
+
+
 def test_ls_and_verify_tell_what_is_whole_broken_and_flipped(made: Desk) -> None:
     here, there = pair(made)
     for node in (here, there):
@@ -189,6 +195,7 @@ def assert_a_disk_that_fills_meanwhile_leaves_nothing_that_counts(made: Desk) ->
     try:
         with made.started("models", "sync", "hub", "--yes") as process:
             read_until(process, "copying model")
+            wait_until("the first bytes on node1", lambda: bytes_arrive(here), seconds=30)
             here.exec(["fallocate", "-l", "40M", "/srv/models/ballast"])
             said, _ = process.communicate(timeout=60)
         listed = made.fleet("models", "ls", "hub", "--node", "node1")
