@@ -102,6 +102,18 @@ class Silence:
 
 
 @dataclass(frozen=True)
+class Ignore:
+    """Drift that a person lets pass: findings of this class ("*": of any), at addresses and of fields of these
+    patterns, through the day `until` (ISO)."""
+
+    kind: str
+    address: str
+    field: str
+    reason: str
+    until: str
+
+
+@dataclass(frozen=True)
 class Endpoint:
     """A page of a rank that answers 200 when the rank is up. `address` as seen from its own node."""
 

@@ -4,45 +4,15 @@ Five classes. Each finding has a stable id, so that a report can say what is new
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 
-from reconciler.core.canonical import fingerprint
 from reconciler.core.classify import GangView, RankView
 from reconciler.core.desired import Desired
+from reconciler.core.drift.finding import Finding, Kind
 from reconciler.core.explain import describe_end
 from reconciler.core.gate import Health, Verdict
 from reconciler.core.identity import is_proved
 from reconciler.core.observed import Container, Observed, Placed, Unknown
 from reconciler.core.status import unwanted, views
-
-
-class Kind(StrEnum):
-    """What moved: the spec's intent, a container's settings, its content, its life, or the machine below."""
-
-    INTENT = "intent"
-    CONFIG = "config"
-    IDENTITY = "identity"
-    RUNTIME = "runtime"
-    HOST = "host"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that is not as wanted. `remedy`: what `fleet apply` would do about it."""
-
-    kind: Kind
-    address: str
-    field: str
-    expected: str
-    found: str
-    remedy: str
-    since: str = ""
-
-    @property
-    def id(self) -> str:
-        """Twelve digits that stay the same while the finding does."""
-        return fingerprint([self.kind, self.address, self.field, self.expected, self.found])[:12]
 
 
 def findings(desired: Desired, observed: Observed, health: Mapping[str, Verdict]) -> tuple[Finding, ...]:
