@@ -8,19 +8,22 @@ from state.errors import MisuseError, StateError
 from state.location import Location, Postgres, locate
 from state.memory import MemoryStore
 from state.opening import FILE, open_store, read_store
-from state.protocol import Store
-from state.records import Entry, Hold, Intent, Measure, PlanClaim, Quarantine, Revision, Run
+from state.protocol import REPORTS, Store
+from state.records import Entry, Hold, Intent, Measure, Memory, PastReport, PlanClaim, Quarantine, Revision, Run
 
 __all__ = [
     "FILE",
+    "REPORTS",
     "Entry",
     "Hold",
     "Intent",
     "Location",
     "Measure",
+    "Memory",
     "MemoryStore",
     "MisuseError",
     "Outcome",
+    "PastReport",
     "PlanClaim",
     "Postgres",
     "Quarantine",

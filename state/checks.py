@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from state.errors import StateError
-from state.records import Entry, Hold, Measure, PlanClaim, Quarantine, Revision, Run
+from state.records import Entry, Hold, Measure, Memory, PastReport, PlanClaim, Quarantine, Revision, Run
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class Snapshot:
     holds: tuple[Hold, ...] = ()
     quarantines: tuple[Quarantine, ...] = ()
     measures: tuple[Measure, ...] = ()
+    reports: tuple[PastReport, ...] = ()
+    memories: tuple[Memory, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -71,6 +73,7 @@ def _duplicates(snapshot: Snapshot) -> Iterator[str]:
         "claimed plan": [item.saved_id for item in snapshot.claims],
         "hold": [item.id for item in snapshot.holds],
         "quarantine": [(item.gang, item.fingerprint) for item in snapshot.quarantines],
+        "memory": [item.name for item in snapshot.memories],
     }
     for kind, found in keys.items():
         for key in sorted(str(key) for key, count in Counter(found).items() if count > 1):

@@ -5,7 +5,20 @@ from dataclasses import replace
 
 from state.checks import Outcome, Snapshot, findings, require_restorable
 from state.errors import MisuseError
-from state.records import Entry, Hold, Intent, Measure, PlanClaim, Quarantine, Revision, Run, storable
+from state.protocol import REPORTS
+from state.records import (
+    Entry,
+    Hold,
+    Intent,
+    Measure,
+    Memory,
+    PastReport,
+    PlanClaim,
+    Quarantine,
+    Revision,
+    Run,
+    storable,
+)
 
 
 class MemoryStore:
@@ -20,6 +33,8 @@ class MemoryStore:
         self._holds: dict[str, Hold] = {}
         self._quarantines: dict[tuple[str, str], Quarantine] = {}
         self._measures: list[Measure] = []
+        self._reports: list[PastReport] = []
+        self._memories: dict[str, str] = {}
         self._lengths: Counter[str] = Counter()
 
     def check_writable(self) -> None:
@@ -148,6 +163,24 @@ class MemoryStore:
                 found.append(item)
         return tuple(found)
 
+    def add_report(self, at: float, text: str) -> None:
+        """See `Store.add_report`."""
+        self._reports = [*self._reports, PastReport(at, storable(text))][-REPORTS:]
+
+    def reports(self, limit: int) -> tuple[tuple[float, str], ...]:
+        """See `Store.reports`."""
+        return tuple((item.at, item.text) for item in reversed(self._reports))[:limit]
+
+    def remember(self, name: str, text: str | None) -> None:
+        """See `Store.remember`."""
+        self._memories.pop(name, None)
+        if text is not None:
+            self._memories[name] = storable(text)
+
+    def recall(self, name: str) -> str | None:
+        """See `Store.recall`."""
+        return self._memories.get(name)
+
     def snapshot(self) -> Snapshot:
         """See `Store.snapshot`."""
         return Snapshot(
@@ -159,6 +192,8 @@ class MemoryStore:
             holds=tuple(self._holds.values()),
             quarantines=tuple(self._quarantines.values()),
             measures=tuple(self._measures),
+            reports=tuple(self._reports),
+            memories=tuple(Memory(name, text) for name, text in self._memories.items()),
         )
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -172,6 +207,8 @@ class MemoryStore:
         self._holds = {item.id: item for item in snapshot.holds}
         self._quarantines = {(item.gang, item.fingerprint): item for item in snapshot.quarantines}
         self._measures = [*snapshot.measures]
+        self._reports = [*snapshot.reports]
+        self._memories = {item.name: item.text for item in snapshot.memories}
         self._lengths = Counter(item.run_id for item in snapshot.intents)
 
     def verify(self) -> tuple[str, ...]:

@@ -5,14 +5,18 @@ from typing import Protocol
 from state.checks import Snapshot
 from state.records import Entry, Hold, Intent, Measure, Quarantine, Revision, Run
 
+REPORTS = 200
+"""So many drift reports are kept: a week of hourly ones, and a day."""
+
 
 class Store(Protocol):
-    """Runs, journal, revisions, saved plans that were claimed, holds, quarantine, and how long things took.
+    """Runs, journal, revisions, claimed plans, holds, quarantine, how long things took, drift reports and memories.
 
-    Each call is one transaction, on stable storage when it returns. Four are so only together with the next other call
-    that writes: `outcome`, `confirm`, `lift` and `measure`. The end of this process undoes none; a power cut of the
-    machine may undo the last ones, and then an effect is settled by looking, like one that was under way. Every call
-    may raise `StateError`; breaking the rules written here raises its subclass `MisuseError` and records nothing.
+    Each call is one transaction, on stable storage when it returns. Five are so only together with the next other call
+    that writes: `outcome`, `confirm`, `lift`, `measure` and `add_report`. The end of this process undoes none; a power
+    cut of the machine may undo the last ones, and then an effect is settled by looking, like one that was under way.
+    Every call may raise `StateError`; breaking the rules written here raises its subclass `MisuseError` and records
+    nothing.
     """
 
     def check_writable(self) -> None:
@@ -106,6 +110,22 @@ class Store(Protocol):
 
     def measures(self, each: int) -> tuple[Measure, ...]:
         """The last `each` of every kind, image, model and class of node, newest first."""
+        ...
+
+    def add_report(self, at: float, text: str) -> None:
+        """Keep a drift report, and forget the oldest ones beyond `REPORTS`."""
+        ...
+
+    def reports(self, limit: int) -> tuple[tuple[float, str], ...]:
+        """When, and as what text, the last `limit` drift reports were added, newest first."""
+        ...
+
+    def remember(self, name: str, text: str | None) -> None:
+        """Keep `text` under `name` in place of what was there; None forgets it."""
+        ...
+
+    def recall(self, name: str) -> str | None:
+        """What is remembered under `name`, None when nothing is."""
         ...
 
     def snapshot(self) -> Snapshot:

@@ -148,6 +148,22 @@ class Measure:
 
 
 @dataclass(frozen=True)
+class PastReport:
+    """A drift report as it was given, as JSON text."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A small JSON document under a name: what a program that comes back wants to find again."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
 class PlanClaim:
     """A saved plan, by its id, and the one run that may carry it out."""
 

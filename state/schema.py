@@ -15,7 +15,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = 3
+VERSION = 4
 """A change of the tables raises it, and brings a step from the version before in `state/migrations/versions`."""
 
 metadata = MetaData()
@@ -143,4 +143,20 @@ measures = Table(
     Column("run_id", String, ForeignKey("runs.id"), nullable=False),
     Column("at", Float, nullable=False),
     Index("ix_measures_subject", "kind", "image", "model", "node_class"),
+)
+
+reports = Table(
+    "reports",
+    metadata,
+    Column("ordinal", Integer, primary_key=True),
+    Column("at", Float, nullable=False),
+    Column("text", String, nullable=False),
+)
+
+memories = Table(
+    "memories",
+    metadata,
+    Column("ordinal", Integer, primary_key=True),
+    Column("name", String, nullable=False, unique=True),
+    Column("text", String, nullable=False),
 )

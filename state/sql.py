@@ -9,7 +9,20 @@ from state import statements as sql
 from state.checks import Outcome, Snapshot, findings, require_restorable
 from state.database import Database
 from state.errors import MisuseError
-from state.records import Entry, Hold, Intent, Measure, PlanClaim, Quarantine, Revision, Run, storable
+from state.protocol import REPORTS
+from state.records import (
+    Entry,
+    Hold,
+    Intent,
+    Measure,
+    Memory,
+    PastReport,
+    PlanClaim,
+    Quarantine,
+    Revision,
+    Run,
+    storable,
+)
 
 T = TypeVar("T")
 
@@ -22,6 +35,8 @@ KINDS: dict[str, type] = {
     "holds": Hold,
     "quarantines": Quarantine,
     "measures": Measure,
+    "reports": PastReport,
+    "memories": Memory,
 }
 """What a row of each table is."""
 
@@ -160,6 +175,27 @@ class SqlStore:
     def measures(self, each: int) -> tuple[Measure, ...]:
         """See `Store.measures`."""
         return self._read(Measure, sql.LAST_MEASURES, each=each)
+
+    def add_report(self, at: float, text: str) -> None:
+        """See `Store.add_report`."""
+        with self._database.noting() as connection:
+            connection.execute(sql.INSERT["reports"], vars(PastReport(at, storable(text))))
+            connection.execute(sql.FORGET_REPORTS, {"limit": REPORTS})
+
+    def reports(self, limit: int) -> tuple[tuple[float, str], ...]:
+        """See `Store.reports`."""
+        return tuple((item.at, item.text) for item in self._read(PastReport, sql.LAST_REPORTS, limit=limit))
+
+    def remember(self, name: str, text: str | None) -> None:
+        """See `Store.remember`."""
+        with self._database.writing() as connection:
+            connection.execute(sql.FORGET_MEMORY, {"of_name": name})
+            if text is not None:
+                connection.execute(sql.INSERT["memories"], vars(Memory(name, storable(text))))
+
+    def recall(self, name: str) -> str | None:
+        """See `Store.recall`."""
+        return next((item.text for item in self._read(Memory, sql.ONE_MEMORY, of_name=name)), None)
 
     def snapshot(self) -> Snapshot:
         """See `Store.snapshot`."""

@@ -18,7 +18,7 @@ from sqlalchemy import (
     update,
 )
 
-from state.schema import claims, holds, intents, measures, outcomes, quarantines, revisions, runs
+from state.schema import claims, holds, intents, measures, memories, outcomes, quarantines, reports, revisions, runs
 
 
 def _columns(table: Table) -> "list[Column[Any]]":
@@ -50,6 +50,8 @@ TABLES = {
     "holds": holds,
     "quarantines": quarantines,
     "measures": measures,
+    "reports": reports,
+    "memories": memories,
 }
 """By field of a snapshot, in an order in which they can be filled."""
 
@@ -95,6 +97,14 @@ LAST_MEASURES = (
     .order_by(_RANKED.c.ordinal.desc())
 )
 """Of each subject the last so many."""
+
+LAST_REPORTS = select(*_columns(reports)).order_by(reports.c.ordinal.desc()).limit(LIMIT)
+_KEPT = select(reports.c.ordinal).order_by(reports.c.ordinal.desc()).limit(LIMIT)
+FORGET_REPORTS = delete(reports).where(reports.c.ordinal.not_in(_KEPT))
+
+_NAMED = memories.c.name == bindparam("of_name")
+ONE_MEMORY = select(*_columns(memories)).where(_NAMED)
+FORGET_MEMORY = delete(memories).where(_NAMED)
 
 CLAIMED_BY = select(claims.c.run_id).where(claims.c.saved_id == bindparam("of_plan"))
 

@@ -68,3 +68,5 @@ def fill(store: Store) -> None:
     store.release_hold("h1", 1_200.0)
     store.quarantine(a_quarantine("f1"))
     store.quarantine(a_quarantine("f2", run="r2"))
+    store.add_report(5_000.0, '{"findings": []}')
+    store.remember("agent", '{"good": "4f2c1ab"}')

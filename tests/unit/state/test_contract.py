@@ -6,7 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from state import Entry, Intent, MemoryStore, MisuseError, Outcome, Snapshot, StateError, Store, open_store
+from state import (
+    REPORTS,
+    Entry,
+    Intent,
+    Memory,
+    MemoryStore,
+    MisuseError,
+    Outcome,
+    Snapshot,
+    StateError,
+    Store,
+    open_store,
+)
 from tests.unit.state.samples import a_hold, a_measure, a_quarantine, a_revision, a_run, fill, intend
 
 
@@ -308,6 +320,7 @@ def test_nothing_is_restored_over_something(store: Store) -> None:
         Snapshot(outcomes=(Outcome("r1", 1, "applied", "", 1.0),)),
         Snapshot(quarantines=(a_quarantine(),)),
         Snapshot(holds=(a_hold(), a_hold())),
+        Snapshot(memories=(Memory("agent", "1"), Memory("agent", "2"))),
     ],
 )
 def test_what_is_not_sound_is_not_restored(store: Store, broken: Snapshot) -> None:
@@ -332,3 +345,28 @@ def test_a_measure_is_of_a_known_run(store: Store) -> None:
     with pytest.raises(StateError):
         store.measure((a_measure(run="nobody"),))
     assert store.measures(9) == ()
+
+
+def test_reports_come_newest_first_and_limited(store: Store) -> None:
+    assert store.reports(9) == ()
+    for number in range(1, 4):
+        store.add_report(float(number), f"report {number}")
+    assert store.reports(2) == ((3.0, "report 3"), (2.0, "report 2"))
+
+
+def test_only_the_newest_reports_are_kept(store: Store) -> None:
+    for number in range(REPORTS + 3):
+        store.add_report(float(number), f"report {number}")
+    kept = store.reports(REPORTS + 9)
+    assert (REPORTS, REPORTS + 2.0, 3.0) == (len(kept), kept[0][0], kept[-1][0])
+
+
+def test_a_memory_is_replaced_and_forgotten_by_its_name_alone(store: Store) -> None:
+    assert store.recall("agent") is None
+    store.remember("agent", "first")
+    store.remember("notes", "other")
+    store.remember("agent", "second \0")
+    assert store.recall("agent") == "second \N{REPLACEMENT CHARACTER}"
+    store.remember("agent", None)
+    store.remember("nobody", None)
+    assert (None, "other") == (store.recall("agent"), store.recall("notes"))

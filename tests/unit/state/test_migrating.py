@@ -58,6 +58,9 @@ def test_the_state_of_the_first_release_is_taken_over_with_all_it_has(folder: Pa
     store.measure((a_measure(run="r2"),))
     assert store.measures(1) == (a_measure(run="r2"),)
     assert intend(store, "r2") == 2
+    store.add_report(5.0, "a report")
+    store.remember("agent", "what it did")
+    assert (((5.0, "a report"),), "what it did") == (store.reports(9), store.recall("agent"))
     assert store.verify() == ()
     store.close()
 

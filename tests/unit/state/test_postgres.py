@@ -92,7 +92,7 @@ def test_an_older_version_is_brought_forward_by_writers_only(postgres: Postgres)
     engine = create_engine(make_url(postgres.url).set(drivername="postgresql+psycopg"))
     with engine.begin() as connection:
         step_by_step(connection)
-        for name in ("claims", "holds", "measures", "quarantines"):
+        for name in ("claims", "holds", "measures", "memories", "quarantines", "reports"):
             connection.execute(text(f"DROP TABLE {name}"))
         connection.execute(text("ALTER TABLE revisions DROP COLUMN spec, DROP COLUMN how"))
         stamp(connection, 1)

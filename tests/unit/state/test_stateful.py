@@ -61,6 +61,14 @@ class Twins(RuleBasedStateMachine):
     def confirm(self, name: str, gang: str, number: int, boot_s: float) -> None:
         self.both(lambda store: store.confirm(a_revision(number, name, gang, boot_s)))
 
+    @rule(at=SECONDS, text=st.text(max_size=9))
+    def report(self, at: float, text: str) -> None:
+        self.both(lambda store: store.add_report(at, text))
+
+    @rule(name=st.sampled_from(["agent", "notes"]), text=st.none() | st.text(max_size=9))
+    def remember(self, name: str, text: str | None) -> None:
+        self.both(lambda store: store.remember(name, text))
+
     @rule()
     def reopen(self) -> None:
         self.real.close()
@@ -68,6 +76,7 @@ class Twins(RuleBasedStateMachine):
 
     @invariant()
     def reads_alike(self) -> None:
+        self.both(lambda store: (store.reports(3), store.recall("agent"), store.recall("notes")))
         self.both(lambda store: (store.runs(2), store.open_entries(), store.verify()))
         self.both(lambda store: tuple(store.entries(name) for name in ("r1", "r2", "r3")))
         self.both(lambda store: tuple(store.boots(gang, 3) for gang in ("pair/tiny", "pair/other")))
