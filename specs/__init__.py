@@ -3,6 +3,7 @@
 from specs.diagnostics import Diagnostic, Place, SpecErrors, did_you_mean
 from specs.draft import Draft, Placed
 from specs.environment import Secret
+from specs.forge import Forge
 from specs.health import Health, HttpProbe, Limits, Performance, Probe
 from specs.image_texts import ImageText, image_texts, rewritten
 from specs.images import ImageRef
@@ -23,6 +24,7 @@ __all__ = [
     "Diagnostic",
     "Docker",
     "Draft",
+    "Forge",
     "Health",
     "HttpProbe",
     "ImageRef",
