@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import state
 from reconciler import history, person
+from reconciler.applied import Applied
 from reconciler.core import estimates
 from reconciler.core.canonical import canonical_json
 from reconciler.core.durations import measured
@@ -37,22 +38,6 @@ T = TypeVar("T")
 
 ROLLBACK = "rollback"
 """The command whose revisions are recorded as ways back."""
-
-
-@dataclass(frozen=True)
-class Applied:
-    """How an apply ended. `unsettled` is the plan that should have been empty afterwards, when it was not.
-
-    `sent_bytes`: bytes of images that left the controller for it.
-    """
-
-    run_id: str
-    exit: Exit
-    summary: str
-    failures: tuple[Failure, ...]
-    status: dict[str, Status]
-    unsettled: Plan | None = None
-    sent_bytes: int = 0
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import specs
 import state
 from reconciler import history, plugins
-from reconciler.applying import Application, Applied
+from reconciler.applied import Applied
 from reconciler.core.checks import Judge
 from reconciler.core.classify import GangView
 from reconciler.core.desired import Desired, Gang
@@ -51,9 +51,6 @@ from reconciler.core.status import (
 from reconciler.core.withhold import going, withheld_summary
 from reconciler.engines import RULES, desired_fleet
 from reconciler.execution.clocks import in_order
-from reconciler.execution.gate import GangWatch, seen
-from reconciler.execution.postmortem import ends_read
-from reconciler.execution.runner import OnEvent
 from reconciler.execution.secrets import Secrets
 from reconciler.images import lockfile
 from reconciler.nodes import protocols
@@ -61,6 +58,9 @@ from reconciler.nodes.observation import observe_all, with_inventory, with_model
 from reconciler.nodes.times import epoch_s
 from reconciler.threads import in_thread
 from reconciler.version import TOOL
+
+if TYPE_CHECKING:
+    from reconciler.execution.runner import OnEvent
 
 __all__ = ["Applied", "Fleet", "over_ssh"]
 
@@ -181,7 +181,7 @@ class Fleet:
     async def apply(
         self,
         plan: Plan,
-        on_event: OnEvent = lambda event: None,
+        on_event: "OnEvent" = lambda event: None,
         stop: asyncio.Event | None = None,
         command: str = "apply",
         saved_id: str | None = None,
@@ -194,6 +194,8 @@ class Fleet:
         Raises `state.StateError` before the first effect when the journal cannot be written, and `NodeError` when a
         node has no lease to give. Set `stop` to interrupt.
         """
+        from reconciler.applying import Application  # noqa: PLC0415 - most commands only look
+
         plan = going(plan)
         if plan.refusals or (plan.withheld and plan.is_empty):
             why = f"refused: {plan.refusals[0].summary}" if plan.refusals else withheld_summary(plan)
@@ -227,6 +229,8 @@ class Fleet:
 
     async def health(self, observed: Observed, *, probe: bool = False) -> dict[str, Verdict]:
         """What the head of every fully running gang says; with `probe`, its questions are asked too."""
+        from reconciler.execution.gate import GangWatch, seen  # noqa: PLC0415 - a plan asks no engine
+
         asked = [view for view in views(self.desired, observed) if can_be_asked(view)]
         watches = [GangWatch(self.nodes, view.gang, running_refs(view)) for view in asked]
         verdicts = await asyncio.gather(*(seen(watch, probe=probe) for watch in watches))
@@ -244,6 +248,8 @@ class Fleet:
 
         `past`: what is remembered, where somebody reads it already.
         """
+        from reconciler.execution.postmortem import ends_read  # noqa: PLC0415 - a plan reads no log
+
         found = views(self.desired, observed)
         health, known, ends = await asyncio.gather(
             self.health(observed, probe=probe),

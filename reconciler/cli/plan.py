@@ -115,7 +115,12 @@ def _words(out: Path | None, asked: "Targets") -> str:
 
 
 def but_withheld(fleet: "Fleet", made: "Plan") -> "Plan":
-    """The plan with what is held or in quarantine now. When that cannot be read, the plan is the same without it."""
+    """The plan with what is held or in quarantine now. When that cannot be read, the plan is the same without it.
+
+    Of a plan with nothing to do nothing is withheld: what is recorded is not read.
+    """
+    if not made.steps:
+        return made
     import state
     from reconciler import holds
 
@@ -145,8 +150,11 @@ def rendered(fleet: "Fleet", made: "Plan", output: Format, observed_s: float | N
 
 def recorded_estimates(fleet: "Fleet", made: "Plan") -> "Estimates":
     """What it is expected to take. History only, as boot times are."""
-    import state
     from reconciler.core.estimates import NOTHING
+
+    if not made.steps:
+        return NOTHING
+    import state
 
     try:
         return fleet.estimates(made)

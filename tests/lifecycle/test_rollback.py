@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from reconciler import holds, rollback
-from reconciler.applying import ROLLBACK, Applied
+from reconciler.applied import Applied
+from reconciler.applying import ROLLBACK
 from reconciler.core.outcome import Exit
 from reconciler.core.plan import Plan
 from reconciler.core.targets import Targets, narrowed

@@ -28,8 +28,10 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "reconciler.views": ("reconciler.core",),
     "reconciler.history": ("specs", "state", "reconciler.core"),
     "reconciler.resume": ("state", "reconciler.core", "reconciler.nodes"),
+    "reconciler.applied": ("reconciler.core", "reconciler.execution"),
     "reconciler.applying": (
         "state",
+        "reconciler.applied",
         "reconciler.core",
         "reconciler.execution",
         "reconciler.fleet",
@@ -42,6 +44,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "reconciler.fleet": (
         "specs",
         "state",
+        "reconciler.applied",
         "reconciler.applying",
         "reconciler.core",
         "reconciler.engines",
