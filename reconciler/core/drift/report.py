@@ -47,6 +47,7 @@ class Report:
 
     `suppressed`: by rule of the spec, those that kept nothing out too; `expired`: rules that hold no longer. `new`: ids
     that the report before did not have; `gone`: how many of its findings are no more. `history`: oldest first.
+    `missing`: what there was no time to look at, in a few words each; what would be found there is not known.
     """
 
     fleet: str
@@ -63,3 +64,4 @@ class Report:
     history: tuple[Past, ...] = ()
     new: frozenset[str] = frozenset()
     gone: int = 0
+    missing: tuple[str, ...] = ()
