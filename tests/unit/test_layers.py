@@ -19,6 +19,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "reconciler.version": (),
     "reconciler.threads": (),
     "reconciler.person": (),
+    "reconciler.notify": (),
     "reconciler.core": (),
     "reconciler.engines": ("specs", "reconciler.core"),
     "reconciler.images": ("specs", "reconciler.core", "reconciler.threads"),
