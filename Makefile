@@ -61,9 +61,10 @@ format: $(STAMP) ## Format the code
 	@$(BIN)/ruff check --fix -q . ; $(BIN)/ruff format .
 
 .PHONY: spec-reference
-spec-reference: $(STAMP) ## Write docs/spec.md and docs/checks.md anew
+spec-reference: $(STAMP) ## Write docs/spec.md, docs/checks.md and docs/schemas anew
 	@$(BIN)/python scripts/spec_reference.py
 	@$(BIN)/python -m scripts.check_reference
+	@$(BIN)/python -m scripts.event_reference
 
 .PHONY: bench
 bench: $(STAMP) ## Measure against named baselines; writes bench/results.json

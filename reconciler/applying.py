@@ -52,6 +52,7 @@ class Application:
     command: str = "apply"
     saved_id: str | None = None
     wait_s: float | None = 0.0
+    run_id: str | None = None
 
     async def run(self) -> Applied:
         """Carry it out. Raises `state.StateError` before the first effect when the journal cannot be written."""
@@ -71,7 +72,7 @@ class Application:
 
     def _run(self) -> state.Run:
         return state.Run(
-            id=uuid.uuid4().hex[:12],
+            id=self.run_id or uuid.uuid4().hex[:12],
             command=self.command,
             fleet=self.plan.fleet,
             spec_fingerprint=self.plan.spec,

@@ -186,11 +186,13 @@ class Fleet:
         command: str = "apply",
         saved_id: str | None = None,
         wait_s: float | None = 0.0,
+        run_id: str | None = None,
     ) -> Applied:
         """Carry out the plan, then observe and plan again: that plan has to be empty.
 
         A plan with refusals is not touched, nor is what is withheld of one. `saved_id`: of a saved plan, which is
-        carried out once. `wait_s`: how long to wait for leases that others hold; None: as long as it takes.
+        carried out once. `wait_s`: how long to wait for leases that others hold; None: as long as it takes. `run_id`:
+        what the run is called in the history, of 12 hex digits; default: a new one.
         Raises `state.StateError` before the first effect when the journal cannot be written, and `NodeError` when a
         node has no lease to give. Set `stop` to interrupt.
         """
@@ -201,7 +203,7 @@ class Fleet:
             why = f"refused: {plan.refusals[0].summary}" if plan.refusals else withheld_summary(plan)
             return Applied("", Exit.REFUSED, why, (), {})
         application = Application(
-            self, plan, on_event, stop or asyncio.Event(), self._secrets, command, saved_id, wait_s
+            self, plan, on_event, stop or asyncio.Event(), self._secrets, command, saved_id, wait_s, run_id
         )
         return await application.run()
 

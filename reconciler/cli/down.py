@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reconciler.cli.apply import Yes, carry_out
+from reconciler.cli.apply import Yes
+from reconciler.cli.carrying import carry_out
+from reconciler.cli.recording import Events
 from reconciler.cli.wiring import DEFAULT_DEADLINE_S, DEFAULT_SPEC, AsJson, Deadline, SpecFile, load, run, with_fleet
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ def down(
     yes: Yes = False,
     as_json: AsJson = False,
     deadline: Deadline = DEFAULT_DEADLINE_S,
+    events: Events = None,
 ) -> None:
     """Plan with the lane placed nowhere, and apply only what concerns it."""
     if (lane is None) == (not every):

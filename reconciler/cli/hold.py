@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reconciler.cli.recording import Events, tell
 from reconciler.cli.targets import must_be_known
 from reconciler.cli.wiring import DEFAULT_SPEC, AsJson, SpecFile, load, say, say_json
 
@@ -69,8 +70,10 @@ def hold(
     reason: Reason = "",
     kind: OfKind = None,
     as_json: AsJson = False,
+    events: Events = None,
 ) -> None:
     """Place a hold, or list them."""
+    from reconciler.core.events import HoldPlaced
     from reconciler.holds import place
 
     if what is None:
@@ -79,6 +82,7 @@ def hold(
         return holds(context, file, as_json)
     fleet = load(context, file)
     placed = place(fleet, _kind(fleet, what, kind), what, reason, _seconds(duration))
+    tell(HoldPlaced(placed.id, placed.kind, what, placed.owner, reason, placed.expires_at))
     if as_json:
         return say_json(placed)
     return say(f"{_told(placed)}\n`fleet release {placed.id}` ends it.\n")
@@ -98,10 +102,16 @@ def holds(context: typer.Context, file: SpecFile = DEFAULT_SPEC, as_json: AsJson
 
 
 def release(
-    context: typer.Context, what: Named, file: SpecFile = DEFAULT_SPEC, kind: OfKind = None, as_json: AsJson = False
+    context: typer.Context,
+    what: Named,
+    file: SpecFile = DEFAULT_SPEC,
+    kind: OfKind = None,
+    as_json: AsJson = False,
+    events: Events = None,
 ) -> None:
     """End one hold."""
     from reconciler import holds as recorded_holds
+    from reconciler.core.events import HoldReleased
 
     fleet = load(context, file)
     known = recorded_holds.recorded(fleet, time.time())
@@ -112,6 +122,8 @@ def release(
         listed = "\n".join(f"  {item.id}  {_told(item)}" for item in found)
         raise typer.BadParameter(f"{len(found)} holds are on {what}: name one by its id\n{listed}")
     ended = recorded_holds.release(fleet, found[0])
+    if ended:
+        tell(HoldReleased(found[0].id, found[0].kind, found[0].name, found[0].owner))
     if as_json:
         say_json({"released": ended, "hold": found[0]})
     else:

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reconciler.cli.apply import Yes, agreed, carry_out
+from reconciler.cli.apply import Yes
+from reconciler.cli.carrying import agreed, carry_out
+from reconciler.cli.recording import Events, tell
 from reconciler.cli.targets import must_be_known
 from reconciler.cli.wiring import (
     DEFAULT_DEADLINE_S,
@@ -24,6 +26,7 @@ from reconciler.cli.wiring import (
 )
 
 if TYPE_CHECKING:
+    from reconciler.core.events import ImagesCollected
     from reconciler.core.garbage import Collected, GcPlan, Stock
     from reconciler.fleet import Fleet
 
@@ -103,6 +106,7 @@ def sync(
     yes: Yes = False,
     as_json: AsJson = False,
     deadline: Deadline = DEFAULT_DEADLINE_S,
+    events: Events = None,
 ) -> None:
     """Plan the staging alone, ask, carry it out."""
     from reconciler.core.sync import make_sync_plan, nodes_to_sync
@@ -127,6 +131,7 @@ def gc(
     yes: Yes = False,
     as_json: AsJson = False,
     deadline: Deadline = DEFAULT_DEADLINE_S,
+    events: Events = None,
 ) -> None:
     """Observe, plan, ask, collect."""
 
@@ -172,6 +177,7 @@ async def _carry_out(fleet: "Fleet", plan: "GcPlan", *, yes: bool, as_json: bool
             say("Nothing was changed.\n")
         return Exit.ERROR
     done = await _collected(fleet, plan, quiet=as_json)
+    tell(_told(done))
     if as_json:
         say_json({"exit": _exit(plan, done), "plan": plan, "result": done})
     return _exit(plan, done)
@@ -186,6 +192,13 @@ async def _collected(fleet: "Fleet", plan: "GcPlan", *, quiet: bool) -> "Collect
     done = await collect(fleet, plan, lambda removed: say(removed_text(removed)))
     say(collected_text(done))
     return done
+
+
+def _told(done: "Collected") -> "ImagesCollected":
+    from reconciler.core.events import ImagesCollected
+
+    removed = len(done.removals) - len(done.failed)
+    return ImagesCollected(removed, len(done.failed), sum(freed or 0 for freed in done.freed_bytes.values()))
 
 
 def _exit(plan: "GcPlan", done: "Collected") -> int:

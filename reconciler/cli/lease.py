@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reconciler.cli.recording import Events, tell
 from reconciler.cli.targets import must_be_known
 from reconciler.cli.wiring import (
     DEFAULT_DEADLINE_S,
@@ -80,6 +81,7 @@ def break_lease(
     yes: Yes = False,
     as_json: AsJson = False,
     deadline: Deadline = DEFAULT_DEADLINE_S,
+    events: Events = None,
 ) -> None:
     """Look, ask, end it."""
     fleet = load(context, file)
@@ -93,6 +95,7 @@ def break_lease(
 
 async def _broken(fleet: "Fleet", name: str, deadline_s: float, *, yes: bool, as_json: bool) -> int:
     """The exit code. Raises `NodeError`."""
+    from reconciler.core.events import LeaseBroken
     from reconciler.core.exits import Exit
 
     leases = (await fleet.nodes.connect(name, deadline_s)).leases
@@ -103,12 +106,15 @@ async def _broken(fleet: "Fleet", name: str, deadline_s: float, *, yes: bool, as
     if not yes and not await _agreed(name, holder, as_json=as_json):
         warn("nothing was changed")
         return Exit.ERROR
-    _say_end(name, await leases.break_held(), as_json=as_json)
+    broken = await leases.break_held()
+    if broken is not None:
+        tell(LeaseBroken(name, broken))
+    _say_end(name, broken, as_json=as_json)
     return Exit.OK
 
 
 async def _agreed(name: str, holder: "Holder", *, as_json: bool) -> bool:
-    from reconciler.cli.apply import agreed
+    from reconciler.cli.carrying import agreed
     from reconciler.views.lease_text import held_text
 
     if not as_json:

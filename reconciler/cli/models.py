@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reconciler.cli.apply import Yes, carry_out
+from reconciler.cli.apply import Yes
+from reconciler.cli.carrying import carry_out
 from reconciler.cli.images import Clusters
+from reconciler.cli.recording import Events
 from reconciler.cli.targets import must_be_known
 from reconciler.cli.wiring import (
     DEFAULT_DEADLINE_S,
@@ -120,6 +122,7 @@ def sync(
     yes: Yes = False,
     as_json: AsJson = False,
     deadline: Deadline = DEFAULT_DEADLINE_S,
+    events: Events = None,
 ) -> None:
     """Plan the copies alone, ask, carry them out."""
     from reconciler.core.options import PlanOptions

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reconciler.cli.pin_report import Granted, Report, Wish, as_json_value
+from reconciler.cli.recording import Events, tell
 from reconciler.cli.wiring import (
     DEFAULT_DEADLINE_S,
     DEFAULT_SPEC,
@@ -96,9 +97,11 @@ def pin(
     write: Write = False,
     as_json: AsJson = False,
     deadline: Deadline = DEFAULT_DEADLINE_S,
+    events: Events = None,
 ) -> None:
     """Resolve, lock, show."""
     import specs
+    from reconciler.core.events import ImagePinned
     from reconciler.images import lockfile
 
     if every == (target is not None):
@@ -120,6 +123,8 @@ def pin(
     if write:
         _write(granted, texts)
         changed |= _store(inventory.root, lock, granted, specs.image_texts(file), every=every)
+    for item in granted:
+        tell(ImagePinned(item.wish.written, item.pinned.reference))
     if as_json:
         say_json({"pins": [as_json_value(item) for item in granted], "failures": failures})
     else:

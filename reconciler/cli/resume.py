@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reconciler.cli.apply import Yes, carry_out
+from reconciler.cli.apply import Yes
+from reconciler.cli.carrying import carry_out
+from reconciler.cli.recording import Events
 from reconciler.cli.wiring import (
     DEFAULT_DEADLINE_S,
     DEFAULT_SPEC,
@@ -52,6 +54,7 @@ def resume(
     yes: Yes = False,
     as_json: AsJson = False,
     deadline: Deadline = DEFAULT_DEADLINE_S,
+    events: Events = None,
 ) -> None:
     """Settle, tell, plan, ask, carry out."""
     fleet = load(context, file)

@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reconciler.cli.apply import DEFAULT_WAIT_S, Wait, Yes, carry_out
+from reconciler.cli.apply import Wait, Yes
+from reconciler.cli.carrying import DEFAULT_WAIT_S, carry_out
+from reconciler.cli.recording import Events
 from reconciler.cli.wiring import (
     DEFAULT_DEADLINE_S,
     DEFAULT_SPEC,
@@ -53,6 +55,7 @@ def rollback(
     as_json: AsJson = False,
     wait: Wait = DEFAULT_WAIT_S,
     deadline: Deadline = DEFAULT_DEADLINE_S,
+    events: Events = None,
 ) -> None:
     """Find the version, plan with it, ask, carry out, put the other one aside."""
     fleet = load(context, file)

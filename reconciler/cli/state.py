@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reconciler.cli.recording import Events, tell
 from reconciler.cli.wiring import DEFAULT_SPEC, AsJson, SpecFile, group, inventory, say, say_json, write_whole
 
 if TYPE_CHECKING:
@@ -100,9 +101,10 @@ def export(out: Out = None, file: SpecFile = DEFAULT_SPEC) -> None:
         write_whole(out, to_json(snapshot))
 
 
-def take_over(source: In, file: SpecFile = DEFAULT_SPEC) -> None:
+def take_over(source: In, file: SpecFile = DEFAULT_SPEC, events: Events = None) -> None:
     """Read a snapshot, record it."""
     import state
+    from reconciler.core.events import StateImported
     from state.exchange import from_json
 
     text = sys.stdin.read() if source == STDIN else source.read_text(encoding="utf-8")
@@ -113,6 +115,7 @@ def take_over(source: In, file: SpecFile = DEFAULT_SPEC) -> None:
         store.restore(snapshot)
     finally:
         store.close()
+    tell(StateImported(str(place), len(snapshot.runs), len(snapshot.revisions)))
     say(f"{len(snapshot.runs)} runs and {len(snapshot.revisions)} revisions are recorded in {place} now\n")
 
 

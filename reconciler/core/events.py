@@ -1,6 +1,11 @@
-"""What happened during an apply, as values. Views turn them into text; nothing is decided by them."""
+"""What happened during a command that changes something, as values. Views turn them into text; nothing is decided by
+them.
+
+`KIND` is the name of a kind of event outside (`core/envelope.py`). Names are stable: programs match on them.
+"""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from reconciler.core.leases import Holder
 from reconciler.core.machine import Status
@@ -11,6 +16,7 @@ from reconciler.core.plan import Plan, Step
 class LeaseAwaited:
     """Somebody else has the lease of a node, and it is waited for."""
 
+    KIND: ClassVar[str] = "lease.awaited"
     node: str
     holder: Holder
 
@@ -19,6 +25,7 @@ class LeaseAwaited:
 class RunStarted:
     """An apply begins."""
 
+    KIND: ClassVar[str] = "run.started"
     run_id: str
     plan: Plan
 
@@ -27,6 +34,7 @@ class RunStarted:
 class StepStarted:
     """A step begins."""
 
+    KIND: ClassVar[str] = "step.started"
     step: Step
 
 
@@ -34,6 +42,7 @@ class StepStarted:
 class StepProgress:
     """News of a running step. Bytes are set for transfers only; `total_bytes` is None while unknown."""
 
+    KIND: ClassVar[str] = "step.progress"
     step: Step
     doing: str
     done_bytes: int | None = None
@@ -48,6 +57,7 @@ class StepEnded:
     seconds that each took.
     """
 
+    KIND: ClassVar[str] = "step.ended"
     step: Step
     status: Status
     detail: str
@@ -61,6 +71,7 @@ class StepEnded:
 class Interrupted:
     """A person or the system asked to stop; `waiting` are the steps that still ran."""
 
+    KIND: ClassVar[str] = "run.interrupted"
     waiting: tuple[Step, ...]
 
 
@@ -68,9 +79,76 @@ class Interrupted:
 class RunEnded:
     """The apply is over. `exit_code` as in the table of `reconciler.core.outcome`."""
 
+    KIND: ClassVar[str] = "run.ended"
     run_id: str
     exit_code: int
     summary: str
 
 
+@dataclass(frozen=True)
+class HoldPlaced:
+    """A person said "hands off". `until_s`: seconds since 1970; None: until it is released."""
+
+    KIND: ClassVar[str] = "hold.placed"
+    id: str
+    what: str
+    name: str
+    owner: str
+    reason: str
+    until_s: float | None
+
+
+@dataclass(frozen=True)
+class HoldReleased:
+    """A hold was ended by a person."""
+
+    KIND: ClassVar[str] = "hold.released"
+    id: str
+    what: str
+    name: str
+    owner: str
+
+
+@dataclass(frozen=True)
+class LeaseBroken:
+    """The lease of a node was ended, with the session of whoever had it."""
+
+    KIND: ClassVar[str] = "lease.broken"
+    node: str
+    holder: Holder
+
+
+@dataclass(frozen=True)
+class ImagesCollected:
+    """Images were removed, from nodes and from the vault. `freed_bytes`: by what nodes and vault say."""
+
+    KIND: ClassVar[str] = "images.collected"
+    removed: int
+    failed: int
+    freed_bytes: int
+
+
+@dataclass(frozen=True)
+class ImagePinned:
+    """What an image is was written down: what is `written` in the spec means this `reference`."""
+
+    KIND: ClassVar[str] = "image.pinned"
+    written: str
+    reference: str
+
+
+@dataclass(frozen=True)
+class StateImported:
+    """What an export had was recorded here."""
+
+    KIND: ClassVar[str] = "state.imported"
+    place: str
+    runs: int
+    revisions: int
+
+
 Event = LeaseAwaited | RunStarted | StepStarted | StepProgress | StepEnded | Interrupted | RunEnded
+"""What an apply tells as it goes."""
+
+Act = HoldPlaced | HoldReleased | LeaseBroken | ImagesCollected | ImagePinned | StateImported
+"""What a command that changes something by itself tells when it has."""

@@ -70,7 +70,7 @@ def test_a_no_at_the_prompt_changes_nothing_and_says_so(
         return "n\n"
 
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("reconciler.cli.apply._line_typed", no)
+    monkeypatch.setattr("reconciler.cli.carrying._line_typed", no)
     code, output, _ = fleet("apply")
     assert (1, ()) == (code, story.nodes.mutations)
     assert output.endswith("Apply this plan? [y/N] Nothing was changed.\n")

@@ -49,7 +49,7 @@ def test_a_hold_that_is_placed_while_a_person_thinks_counts(
         return "y\n"
 
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("reconciler.cli.apply._line_typed", yes_at_last)
+    monkeypatch.setattr("reconciler.cli.carrying._line_typed", yes_at_last)
     done = fleet("apply")
     assert (3, ()) == (done.code, story.nodes.mutations)
     assert "withheld: pair-a/pair: lane pair is held by " in done.out.partition("[y/N] ")[2]

@@ -14,7 +14,7 @@ from reconciler.cli.app import app
 from reconciler.core.exits import Exit
 from reconciler.engines import ENGINES, RULES, desired_fleet
 from reconciler.engines.templates import NAMES
-from scripts import check_reference, spec_reference
+from scripts import check_reference, event_reference, spec_reference
 from tests.lab import specfile
 
 ROOT = Path(__file__).parents[2]
@@ -125,6 +125,10 @@ def test_the_reference_of_the_spec_is_current() -> None:
 
 def test_the_reference_of_the_checks_is_current() -> None:
     assert check_reference.reference() == check_reference.PAGE.read_text(encoding="utf-8"), "make spec-reference"
+
+
+def test_the_schema_of_events_is_current() -> None:
+    assert event_reference.reference() == event_reference.PAGE.read_text(encoding="utf-8"), "make spec-reference"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -27,6 +27,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "reconciler.testing": ("reconciler.core", "reconciler.nodes"),
     "reconciler.execution": ("state", "reconciler.core", "reconciler.engines", "reconciler.nodes"),
     "reconciler.views": ("reconciler.core",),
+    "reconciler.recording": ("reconciler.core", "reconciler.views"),
     "reconciler.history": ("specs", "state", "reconciler.core"),
     "reconciler.resume": ("state", "reconciler.core", "reconciler.nodes"),
     "reconciler.applied": ("reconciler.core", "reconciler.execution"),

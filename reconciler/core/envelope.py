@@ -1,0 +1,89 @@
+"""Events as programs outside get them: numbered, with the run, the time and the kind around what happened.
+
+The form is versioned (`SCHEMA`): within a version, kinds and fields are only added. Everything in an event is made for
+people to read, so it holds no secret: what engines and nodes say is redacted where it comes in.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from reconciler.core import events
+from reconciler.core.events import RunStarted
+from reconciler.core.plan import Change, Plan, Withheld
+
+SCHEMA = "fleet.event/1"
+
+
+class Told(Protocol):
+    """Any event: a frozen dataclass that names its kind."""
+
+    @property
+    def KIND(self) -> str:  # noqa: N802 - a constant of each class
+        """Its name outside, such as "step.ended"."""
+        ...
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """One event of a stream. `sequence` counts from 1 without gaps; `at_s`: seconds since 1970, of the controller.
+
+    `run`: the run it is of, as in `fleet history`; what belongs to no run has an id of its own command.
+    """
+
+    schema: str
+    run: str
+    sequence: int
+    at_s: float
+    kind: str
+    event: object
+
+
+@dataclass(frozen=True)
+class PlanBrief:
+    """What an event says of a plan: which, how much, and what happens to each lane. `steps`: how many."""
+
+    id: str
+    fleet: str
+    spec: str
+    commit: str | None
+    steps: int
+    changes: tuple[Change, ...]
+    withheld: tuple[Withheld, ...]
+
+
+@dataclass(frozen=True)
+class RunBegun:
+    """A `RunStarted` as it is told outside: the whole plan is for `fleet plan --json`."""
+
+    KIND: ClassVar[str] = RunStarted.KIND
+    run_id: str
+    plan: PlanBrief
+
+
+def enveloped(event: Told, run: str, sequence: int, at_s: float) -> Envelope:
+    """The event as it goes out."""
+    told = RunBegun(event.run_id, brief(event.plan)) if isinstance(event, RunStarted) else event
+    return Envelope(SCHEMA, run, sequence, at_s, event.KIND, told)
+
+
+def brief(plan: Plan) -> PlanBrief:
+    """What is told of a plan."""
+    return PlanBrief(plan.id, plan.fleet, plan.spec, plan.commit, len(plan.steps), plan.changes, plan.withheld)
+
+
+TOLD: tuple[type, ...] = (
+    events.LeaseAwaited,
+    RunBegun,
+    events.StepStarted,
+    events.StepProgress,
+    events.StepEnded,
+    events.Interrupted,
+    events.RunEnded,
+    events.HoldPlaced,
+    events.HoldReleased,
+    events.LeaseBroken,
+    events.ImagesCollected,
+    events.ImagePinned,
+    events.StateImported,
+)
+"""Every kind of event, in the order of the published schema. What is not here is told to nobody outside."""
