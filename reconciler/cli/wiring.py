@@ -83,9 +83,11 @@ def _insist_on(path: Path) -> None:
 def run(context: typer.Context, work: Coroutine[Any, Any, T]) -> T:
     """Run asynchronous work to its end. A signal ends it cleanly, unless the work takes it by `stop_on_signals`."""
     import asyncio
+    import gc
 
     from reconciler.cli.signals import taken
 
+    gc.freeze()  # what imports have made stays: from now on only the work itself is searched for garbage
     wiring: Wiring = context.obj
     with taken() as signals:
         try:
