@@ -19,12 +19,11 @@ import state
 from reconciler import history, plugins
 from reconciler.applied import Applied
 from reconciler.core.checks import Judge
-from reconciler.core.classify import GangView
 from reconciler.core.desired import Desired, Gang
 from reconciler.core.doctor import Diagnosis, examine
-from reconciler.core.drift import Finding, findings
+from reconciler.core.drift import Report
 from reconciler.core.durations import node_classes
-from reconciler.core.estimates import NOTHING, Estimates, History, estimates
+from reconciler.core.estimates import NOTHING, Estimates, estimates
 from reconciler.core.gate import Verdict
 from reconciler.core.lock import insist_on_agreement
 from reconciler.core.model_sources import models_elsewhere
@@ -37,25 +36,15 @@ from reconciler.core.secret_notes import marked_references
 from reconciler.core.status import (
     FleetStatus,
     can_be_asked,
-    clocks,
-    ended,
-    lane_status,
     running_refs,
-    started_at,
-    unwanted,
     views,
-    with_ends,
-    with_failure,
-    with_times,
 )
 from reconciler.core.withhold import going, withheld_summary
 from reconciler.engines import RULES, desired_fleet
-from reconciler.execution.clocks import in_order
 from reconciler.execution.secrets import Secrets
 from reconciler.images import lockfile
 from reconciler.nodes import protocols
 from reconciler.nodes.observation import observe_all, with_inventory, with_models
-from reconciler.nodes.times import epoch_s
 from reconciler.threads import in_thread
 from reconciler.version import TOOL
 
@@ -245,34 +234,23 @@ class Fleet:
         probe: bool = False,
         now_s: float | None = None,
         past: Awaitable[history.Remembered] | None = None,
+        health: Mapping[str, Verdict] | None = None,
     ) -> FleetStatus:
         """The fleet on its three axes. `now_s`: seconds since 1970, to tell for how long a lane has been booting.
 
-        `past`: what is remembered, where somebody reads it already.
+        `past`: what is remembered, where somebody reads it already; `health`: where the lanes were asked already.
         """
-        from reconciler.execution.postmortem import ends_read  # noqa: PLC0415 - a plan reads no log
+        from reconciler.standing import standing  # noqa: PLC0415 - a plan needs none of it
 
-        found = views(self.desired, observed)
-        health, known, ends = await asyncio.gather(
-            self.health(observed, probe=probe),
-            past or self.remembered(now_s or time.time()),
-            asyncio.gather(*(ends_read(self.nodes, in_order(ended(view), clocks(observed))) for view in found)),
-        )
-        lanes = tuple(
-            with_failure(with_ends(lane_status(view, health.get(view.gang.address)), why), known.failures)
-            for view, why in zip(found, ends, strict=True)
-        )
-        took = History(known.took)
-        lanes = tuple(
-            with_times(lane, _running_s(view, observed, now_s), took.phases(view.gang, self.node_classes))
-            for view, lane in zip(found, lanes, strict=True)
-        )
-        plan = self.plan(observed, allow_empty=True)
-        return FleetStatus(self.desired.fleet, lanes, unwanted(self.desired, observed), plan.unknown, plan.foreign)
+        return await standing(self, observed, probe=probe, now_s=now_s, past=past, health=health)
 
-    async def drift(self, observed: Observed) -> tuple[Finding, ...]:
-        """What differs from what is wanted. Changes nothing."""
-        return findings(self.desired, observed, await self.health(observed))
+    async def drift(
+        self, observed: Observed, *, probe: bool = False, now_s: float | None = None, commit: str | None = None
+    ) -> Report:
+        """What differs from what is wanted, at `now_s` (seconds since 1970). Changes nothing."""
+        from reconciler.drifting import Occasion, drift_report  # noqa: PLC0415 - a plan needs none of it
+
+        return await drift_report(self, observed, Occasion(now_s or time.time(), commit), probe=probe)
 
     async def logs(self, node: str, container: str, tail: int, *, follow: bool) -> AsyncIterator[str]:
         """Log lines of one container: the last `tail`, and with `follow` each new one. Raises `NodeError`."""
@@ -283,11 +261,3 @@ class Fleet:
         else:
             for line in await session.containers.logs(container, tail):
                 yield line
-
-
-def _running_s(view: GangView, observed: Observed, now_s: float | None) -> float | None:
-    """For how long the gang has been running, by the clock of its head; None where that cannot be told."""
-    facts, started = observed.facts(view.gang.nodes[0]), started_at(view)
-    if now_s is None or facts is None or facts.host.clock is None or not started:
-        return None
-    return max(0.0, now_s + facts.host.clock.offset_s - epoch_s(started))

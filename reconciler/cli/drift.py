@@ -20,7 +20,7 @@ from reconciler.cli.wiring import (
 )
 
 if TYPE_CHECKING:
-    from reconciler.core.drift import Finding
+    from reconciler.core.drift import Report
     from reconciler.core.observed import Observed
     from reconciler.fleet import Fleet
 
@@ -61,33 +61,30 @@ def drift(
 ) -> None:
     """Observe, compare, report."""
 
-    async def work(fleet: "Fleet") -> "tuple[Observed, tuple[Finding, ...]]":
+    async def work(fleet: "Fleet") -> "tuple[Observed, Report]":
         observed = await fleet.observe(deadline)
         return observed, await fleet.drift(observed)
 
     fleet = load(context, file)
-    observed, found = run(context, with_fleet(fleet, work))
+    observed, made = run(context, with_fleet(fleet, work))
     tell_of_secrets(fleet, observed)
-    report = _rendered(fleet.spec.fleet, found, Format.JSON if as_json else output)
+    report = _rendered(made, Format.JSON if as_json else output)
     if out is None:
         say(report)
     else:
         write_whole(out, report)
-    raise typer.Exit(_exit(observed, found))
+    raise typer.Exit(_exit(made))
 
 
-def _rendered(name: str, found: "tuple[Finding, ...]", output: Format) -> str:
+def _rendered(report: "Report", output: Format) -> str:
     from reconciler.views.drift_report import drift_json, drift_markdown, drift_text
 
     views = {Format.TEXT: drift_text, Format.JSON: drift_json, Format.MARKDOWN: drift_markdown}
-    return views[output](name, found)
+    return views[output](report.fleet, report.findings)
 
 
-def _exit(observed: "Observed", found: "tuple[Finding, ...]") -> int:
+def _exit(report: "Report") -> int:
     """A cron job has to tell drift from not having been able to look."""
-    from reconciler.core.observed import Unknown
-    from reconciler.core.outcome import Exit
+    from reconciler.core.drift.failing import ANY, exit_of
 
-    if any(isinstance(state, Unknown) for state in observed.nodes.values()):
-        return Exit.UNREACHABLE
-    return Exit.CHANGES if found else Exit.OK
+    return exit_of(report, ANY)

@@ -132,7 +132,7 @@ def test_a_changed_secret_replaces_the_gang_in_plan_drift_and_apply(kind: str, k
 
 
 async def drift(fleet: Fleet) -> object:
-    return await fleet.drift(await fleet.observe())
+    return (await fleet.drift(await fleet.observe())).findings
 
 
 def test_a_command_is_run_for_a_creation_and_for_nothing_else(keeper: Keeper) -> None:

@@ -1,0 +1,67 @@
+"""From what the nodes said to a report of drift: the lanes are asked, then everything is compared."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from reconciler.core.drift import ClusterDrawn, NodeDrawn, Report, findings, sift, worst_first
+from reconciler.core.gate import Verdict
+from reconciler.core.observed import Observed, Unknown
+from reconciler.core.status import FleetStatus, lane_status, unwanted, views
+from reconciler.version import TOOL
+
+if TYPE_CHECKING:
+    from reconciler.fleet import Fleet
+
+NOBODY_ASKED: Mapping[str, Verdict] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Occasion:
+    """When a report is made (seconds since 1970), and of which commit the spec is."""
+
+    at_s: float
+    commit: str | None = None
+
+
+async def drift_report(fleet: "Fleet", observed: Observed, occasion: Occasion, *, probe: bool = False) -> Report:
+    """The report of what was observed. Asks the heads of the lanes how they are; with `probe`, their questions, too."""
+    health = await fleet.health(observed, probe=probe)
+    status = await fleet.status(observed, now_s=occasion.at_s, health=health)
+    return report_of(fleet, observed, occasion, health, status)
+
+
+def report_unasked(fleet: "Fleet", observed: Observed, occasion: Occasion) -> Report:
+    """The report of what was observed alone: how lanes answer is not known."""
+    plan = fleet.plan(observed, allow_empty=True)
+    lanes = tuple(lane_status(view, None) for view in views(fleet.desired, observed))
+    status = FleetStatus(fleet.desired.fleet, lanes, unwanted(fleet.desired, observed), plan.unknown, plan.foreign)
+    return report_of(fleet, observed, occasion, NOBODY_ASKED, status)
+
+
+def report_of(
+    fleet: "Fleet", observed: Observed, occasion: Occasion, health: Mapping[str, Verdict], status: FleetStatus
+) -> Report:
+    """Compared, sifted by the rules of the spec, the worst first."""
+    today = time.strftime("%Y-%m-%d", time.localtime(occasion.at_s))
+    sifted = sift(findings(fleet.desired, observed, health), (), today)
+    clusters = tuple(ClusterDrawn(name, tuple(cluster.nodes)) for name, cluster in sorted(fleet.spec.clusters.items()))
+    return Report(
+        fleet=fleet.desired.fleet,
+        at_s=occasion.at_s,
+        commit=occasion.commit,
+        spec=fleet.desired.spec_fingerprint,
+        tool=TOOL,
+        findings=worst_first(sifted.findings),
+        suppressed=sifted.suppressed,
+        expired=sifted.expired,
+        status=status,
+        clusters=clusters,
+        nodes=tuple(_drawn(name, state) for name, state in sorted(observed.nodes.items())),
+    )
+
+
+def _drawn(name: str, state: object) -> NodeDrawn:
+    return NodeDrawn(name, "unreachable", state.reason) if isinstance(state, Unknown) else NodeDrawn(name, "reachable")
