@@ -102,6 +102,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "reconciler.vault_stock",
     ),
     "reconciler.model_stock": ("reconciler.core", "reconciler.engines", "reconciler.fleet", "reconciler.nodes"),
+    "reconciler.forges": (
+        "specs",
+        "reconciler.core",
+        "reconciler.execution",
+        "reconciler.version",
+        "reconciler.views",
+    ),
     "reconciler.cli": ("specs", "state", "reconciler"),
     "reconciler": ("reconciler.fleet",),
 }

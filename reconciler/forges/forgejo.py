@@ -1,0 +1,68 @@
+"""Forgejo and Gitea: version 1 of their API, described by each instance at `/api/swagger`.
+
+* `POST /repos/{owner}/{repo}/statuses/{sha}` (`CreateStatusOption`)
+* `GET /repos/{owner}/{repo}/commits/{sha}/pull`: the merged pull request of a commit, 404 without one
+* `GET` and `POST /repos/{owner}/{repo}/issues/{index}/comments`, `PATCH /repos/{owner}/{repo}/issues/comments/{id}`
+
+There are no comments on commits: of one that no request brought, its statuses alone tell.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from reconciler.forges.client import Client, Session
+from reconciler.forges.comments import Comment, Thread, put, whose
+from reconciler.forges.errors import ForgeError
+from reconciler.forges.protocol import State
+from reconciler.forges.texts import checked_commit, field, line, link, number_of
+
+DESCRIPTION = 255
+"""Characters: no limit is documented, and more does not show."""
+HEADERS = {"Accept": "application/json"}
+
+
+def dress(token: str) -> dict[str, str]:
+    """The header that carries the token."""
+    return {"Authorization": f"token {token}"}
+
+
+class Forgejo:
+    """See `Forge`. `repo`: owner/name."""
+
+    def __init__(self, client: Client, repo: str) -> None:
+        self._client, self._path = client, f"/repos/{repo}"
+
+    async def set_status(self, commit: str, context: str, state: State, description: str, url: str = "") -> None:
+        """See `Forge.set_status`."""
+        body = {"state": state, "context": context, "description": line(description, DESCRIPTION), **link(url)}
+        async with self._client.operation() as session:
+            await session.send("POST", f"{self._path}/statuses/{checked_commit(commit)}", body, can_repeat=True)
+
+    async def comment(self, commit: str, body: str) -> None:
+        """See `Forge.comment`."""
+        path = f"{self._path}/commits/{checked_commit(commit)}/pull"
+        async with self._client.operation() as session:
+            try:
+                request = number_of(await session.get(path), "number")
+            except ForgeError as error:
+                if error.status != 404:
+                    raise
+                return
+            if request is not None:
+                await self._put(session, request, body)
+
+    async def comment_on(self, request: int, body: str) -> None:
+        """See `Forge.comment_on`."""
+        async with self._client.operation() as session:
+            await self._put(session, request, body)
+
+    async def _put(self, session: Session, request: int, body: str) -> None:
+        def read(listed: Sequence[Any]) -> Iterator[Comment]:
+            for item in listed:
+                if (number := number_of(item, "id")) is not None:
+                    author, text = field(item, "user", "login"), field(item, "body")
+                    yield Comment(f"{self._path}/issues/comments/{number}", str(author or ""), str(text or ""))
+
+        me = await whose(session, "login")
+        thread = Thread(f"{self._path}/issues/{request}/comments", read, is_paged=False)
+        await put(session, thread, lambda item: not me or item.author == me, body)
