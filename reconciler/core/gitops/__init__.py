@@ -1,0 +1,1 @@
+"""What the agent that follows a branch does next, decided from values alone: see `decide`."""
