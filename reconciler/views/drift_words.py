@@ -1,0 +1,103 @@
+"""What all forms of a drift report say alike: classes, severities, times, the verdict and what the exit code means."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from email.utils import formatdate, parsedate
+
+from reconciler.core.drift import Finding, Ignore, Kind, Report, Severity
+from reconciler.core.exits import Exit
+from reconciler.views.words import count
+
+MEANING: Mapping[Kind, str] = {
+    Kind.INTENT: "what the spec wants is not what is placed",
+    Kind.CONFIG: "a container has other settings than the spec gives it",
+    Kind.IDENTITY: "an image or a model has other content than the one that was pinned",
+    Kind.RUNTIME: "a rank does not live or does not answer as it should",
+    Kind.HOST: "a node, or something on it, stands in the way",
+}
+SEVERITY_MEANING: Mapping[Severity, str] = {
+    Severity.OUTAGE: "a lane does not serve",
+    Severity.DEGRADED: "a lane serves, and something is wrong with it",
+    Severity.NOTICE: "somebody should know",
+}
+EXITS: Mapping[int, str] = {
+    Exit.OK: "all is as wanted",
+    Exit.CHANGES: "drift was found",
+    Exit.UNREACHABLE: "some nodes could not be read; what could be known is shown",
+}
+
+
+def utc(at_s: float) -> str:
+    """Seconds since 1970 as RFC 3339 in UTC. (The mail format's functions reckon without a clock.)"""
+    year, month, day, hour, minute, second, *_ = parsedate(formatdate(at_s, usegmt=True)) or (1970, 1, 1, 0, 0, 0)
+    return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"
+
+
+def moment(text: str) -> str:
+    """RFC 3339 in UTC as people read it, "2026-11-30 16:50:46 UTC"; anything else as it is."""
+    day, _, time = text.partition("T")
+    return f"{day} {time[:8]} UTC" if time.endswith("Z") and len(time) >= 9 else text
+
+
+def by_kind(findings: Iterable[Finding]) -> dict[Kind, int]:
+    """How many there are of each class, all classes named."""
+    found = Counter(item.kind for item in findings)
+    return {kind: found[kind] for kind in Kind}
+
+
+def by_severity(findings: Iterable[Finding]) -> dict[Severity, int]:
+    """How many there are of each severity, all severities named."""
+    found = Counter(item.severity for item in findings)
+    return {severity: found[severity] for severity in Severity}
+
+
+def told(counts: Mapping[Severity, int]) -> str:
+    """ "1 outage, 2 degraded"; empty when there is none."""
+    plural = {Severity.OUTAGE: "outages", Severity.DEGRADED: "degraded", Severity.NOTICE: "notices"}
+    return ", ".join(f"{n} {severity if n == 1 else plural[severity]}" for severity, n in counts.items() if n)
+
+
+def against_before(report: Report) -> str:
+    """What is new and what is gone since the report before; empty where nothing is, or where there was none."""
+    parts = [f"{len(report.new)} new"] if report.new else []
+    parts += [f"{report.gone} gone"] if report.gone else []
+    return f"{', '.join(parts)} since the report before" if parts else ""
+
+
+def suppressed(report: Report) -> int:
+    """How many findings the spec's rules kept out."""
+    return sum(item.count for item in report.suppressed)
+
+
+def unreachable(report: Report) -> tuple[str, ...]:
+    """The nodes that did not answer."""
+    return tuple(node.name for node in report.nodes if node.reach == "unreachable")
+
+
+def exit_code(report: Report) -> int:
+    """What `fleet drift` exits with when all classes count: not having been able to look is not the same as drift."""
+    if unreachable(report):
+        return Exit.UNREACHABLE
+    return Exit.CHANGES if report.findings else Exit.OK
+
+
+def verdict(report: Report) -> str:
+    """The whole report in one or two sentences."""
+    lost, dark = unreachable(report), _dark(report)
+    if dark:
+        first = "1 lane does not serve." if len(dark) == 1 else f"{len(dark)} lanes do not serve."
+    elif report.findings:
+        first = f"{count(len(report.findings), 'finding')}, none of which keeps a lane from serving."
+    else:
+        first = "All that could be read is as wanted." if lost else "All is as wanted."
+    return f"{first} {count(len(lost), 'node')} could not be read." if lost else first
+
+
+def _dark(report: Report) -> set[str]:
+    """What does not serve: by "cluster/lane", which every address of a lane or a rank begins with."""
+    return {"/".join(item.address.split("/")[:2]) for item in report.findings if item.severity is Severity.OUTAGE}
+
+
+def rule(ignore: Ignore) -> str:
+    """A rule that lets findings pass, in words."""
+    return f"{ignore.kind} {ignore.address} {ignore.field} until {ignore.until}: {ignore.reason}"
