@@ -3,6 +3,7 @@
 Pure values. Engines (`reconciler.engines`) make them from the spec; the planner compares them with what is observed.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -266,6 +267,11 @@ class Desired:
     transfer: TransferSettings = TransferSettings()
     retain: int = 0
     silences: tuple[Silence, ...] = ()
+
+    @cached_property
+    def declarations(self) -> Mapping[str, NodeDeclaration]:
+        """What the spec says of each node, by name."""
+        return {node.name: node for node in self.nodes}
 
     def without(self, lanes: frozenset[str]) -> "Desired":
         """The same fleet with these lanes placed nowhere."""

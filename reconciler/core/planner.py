@@ -4,7 +4,7 @@ Read it top down: find what exists, classify every wanted gang, tie together who
 steps. Nothing here can touch a node, wait, or ask for the time.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from reconciler.core import remarks
@@ -44,7 +44,7 @@ def make_plan(desired: Desired, observed: Observed, options: PlanOptions | None 
     survey = _survey(desired, observed, Judge.of(desired, options.today, options.checks))
     ties = tie(survey.candidates, survey.units)
     staging = Staging.of(_views(_moving(ties)), desired.transfer, observed)
-    steps = _lay_out(ties, staging, _places(desired, observed, ties))
+    steps = _lay_out(ties, staging, _there(desired, observed, ties))
     planned = (*steps.loose, *(step for gang in steps.gangs for step in gang.all()))
     cleared = clearing(desired, observed, planned)
     told = changes(ties, survey.unchanged, observed.sources)
@@ -157,7 +157,7 @@ def _moving(ties: Ties) -> list[Candidate]:
     return [item for item in ties.candidates if item.address not in ties.blocked]
 
 
-def _lay_out(ties: Ties, staging: Staging, places: frozenset[tuple[str, str]]) -> Layout:
+def _lay_out(ties: Ties, staging: Staging, there: Mapping[str, frozenset[str]]) -> Layout:
     """Stage every gang that goes on; stop units behind the stages of their whole bond; then boot, confirm and retire.
 
     Of a bond (`units.bonds`) nothing is stopped before all is staged, and nothing is confirmed before all is proved.
@@ -178,18 +178,32 @@ def _lay_out(ties: Ties, staging: Staging, places: frozenset[tuple[str, str]]) -
         if may_be_removed(ties, unit):
             after = (*stops[unit.address], *_of_bond(bond_of[unit.address], confirms))
             loose += remove_steps(unit, room_reason(ties, unit), after)
-    ways_back = [_way_back(bond, moving, units, gangs, places) for bond in sorted(set(bond_of.values()), key=min)]
+    ways_back = [_way_back(bond, *parts, gangs, there) for bond, parts in _of_bonds(bond_of, moving, units)]
     return Layout(tuple(gangs.values()), tuple(loose), tuple(way for way in ways_back if way is not None))
 
 
-def _places(desired: Desired, observed: Observed, ties: Ties) -> frozenset[tuple[str, str]]:
-    """Which gang runs on which node now, or is to boot there."""
-    running = {
-        (item.container.owner.gang, item.node)
-        for item in ours(desired, observed)
-        if item.container.owner is not None and item.container.is_running
-    }
-    return frozenset(running | {(item.address, node) for item in _moving(ties) for node in item.nodes})
+def _there(desired: Desired, observed: Observed, ties: Ties) -> Mapping[str, frozenset[str]]:
+    """By node: which gangs run there now, or are to boot there."""
+    found: dict[str, set[str]] = {}
+    for item in ours(desired, observed):
+        if item.container.owner is not None and item.container.is_running:
+            found.setdefault(item.node, set()).add(item.container.owner.gang)
+    for candidate in _moving(ties):
+        for node in candidate.nodes:
+            found.setdefault(node, set()).add(candidate.address)
+    return {node: frozenset(gangs) for node, gangs in found.items()}
+
+
+def _of_bonds(
+    bond_of: Mapping[str, frozenset[str]], moving: Iterable[Candidate], units: Iterable[Unit]
+) -> Iterator[tuple[frozenset[str], tuple[list[Candidate], list[Unit]]]]:
+    """Each bond with its candidates and units, in the order they were given."""
+    parts: dict[frozenset[str], tuple[list[Candidate], list[Unit]]] = {}
+    for candidate in moving:
+        parts.setdefault(bond_of[candidate.address], ([], []))[0].append(candidate)
+    for unit in units:
+        parts.setdefault(bond_of[unit.address], ([], []))[1].append(unit)
+    return iter(sorted(parts.items(), key=lambda item: min(item[0])))
 
 
 def _of_bond(bond: frozenset[str], steps: dict[str, tuple[Step, ...]]) -> tuple[Step, ...]:
@@ -198,18 +212,17 @@ def _of_bond(bond: frozenset[str], steps: dict[str, tuple[Step, ...]]) -> tuple[
 
 def _way_back(
     bond: frozenset[str],
-    moving: list[Candidate],
+    candidates: list[Candidate],
     units: list[Unit],
     gangs: dict[str, GangSteps],
-    places: frozenset[tuple[str, str]],
+    there: Mapping[str, frozenset[str]],
 ) -> Rollback | None:
     """None for what only stops: there is nothing to go back from."""
-    candidates = [item for item in moving if item.address in bond]
     if not candidates:
         return None
-    taken = frozenset(node for address, node in places if address not in bond)
+    taken = frozenset(node for node, on_it in there.items() if not on_it <= bond)
     undo = tuple(step for item in candidates for step in gangs[item.address].undo)
-    return rollback_of(candidates, [unit for unit in units if unit.address in bond], undo, taken)
+    return rollback_of(candidates, units, undo, taken)
 
 
 def _builders(moving: Iterable[Candidate], staging: Staging) -> dict[str, Builder]:

@@ -27,7 +27,7 @@ class Candidate:
     rule: Rule
     is_refused: bool
 
-    @property
+    @cached_property
     def address(self) -> str:
         """The gang's address."""
         return self.view.gang.address

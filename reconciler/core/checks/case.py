@@ -23,7 +23,7 @@ class Case:
 
     def declared(self, node: str) -> NodeDeclaration:
         """What the spec says of the node."""
-        return next(item for item in self.desired.nodes if item.name == node)
+        return self.desired.declarations[node]
 
     def refuse(self, check: str, rank: RankView, evidence: str, mend: str = "") -> Finding:
         """This gang cannot boot, for what is so at one of its nodes."""
@@ -76,7 +76,7 @@ class Site:
     @property
     def declared(self) -> NodeDeclaration:
         """What the spec says of it."""
-        return next(item for item in self.desired.nodes if item.name == self.node)
+        return self.desired.declarations[self.node]
 
     @property
     def ranks(self) -> tuple[RankSpec, ...]:
