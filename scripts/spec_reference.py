@@ -153,6 +153,9 @@ def _said(entry: Mapping[str, object], definition: Schema) -> dict[str, object]:
 
 
 def _duration(seconds: float) -> str:
+    hours, rest = divmod(seconds, 3600)
+    if hours > 1 and not rest:
+        return f"{hours:g}h"
     minutes, rest = divmod(seconds, 60)
     return f"{minutes:g}m" if minutes and not rest and minutes > 1 else f"{seconds:g}s"
 

@@ -4,6 +4,7 @@ from specs.diagnostics import Diagnostic, Place, SpecErrors, did_you_mean
 from specs.draft import Draft, Placed
 from specs.environment import Secret
 from specs.forge import Forge
+from specs.gitops import Budget, Gitops, HealBudget, Window
 from specs.health import Health, HttpProbe, Limits, Performance, Probe
 from specs.image_texts import ImageText, image_texts, rewritten
 from specs.images import ImageRef
@@ -19,12 +20,15 @@ from specs.schema import json_schema
 from specs.silences import Checks, Silence
 
 __all__ = [
+    "Budget",
     "Checks",
     "Cluster",
     "Diagnostic",
     "Docker",
     "Draft",
     "Forge",
+    "Gitops",
+    "HealBudget",
     "Health",
     "HttpProbe",
     "ImageRef",
@@ -55,6 +59,7 @@ __all__ = [
     "Spec",
     "SpecErrors",
     "Ssh",
+    "Window",
     "did_you_mean",
     "image_texts",
     "json_schema",

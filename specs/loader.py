@@ -11,6 +11,7 @@ from specs.diagnostics import Diagnostic, SpecErrors
 from specs.draft import Draft
 from specs.fields import Name, RegistryHost, StatePlace
 from specs.files import Files
+from specs.gitops import Gitops
 from specs.inventory import Cluster, Images, Node, Registry
 from specs.lanes import Lane, Model, Placement
 from specs.model import RETAIN, Retain, Spec
@@ -63,12 +64,20 @@ def load(path: Path, rules: tuple[Rule, ...] = ()) -> Spec:
     sections = {name: parts.section(name) for name in _SECTIONS}
     placements = parts.placements()
     images, state, retain, checks = parts.images(), parts.state(), parts.retain(), parts.checks()
+    gitops = parts.gitops()
     draft = _draft(sections, placements, files)
     for rule in (*RULES, *rules):
         faults.extend(rule(draft))
     if faults or fleet is None or images is None:
         raise SpecErrors(faults)
-    kept: dict[str, Any] = {"images": images, "state": state, "retain": retain, "checks": checks, **sections}
+    kept: dict[str, Any] = {
+        "images": images,
+        "state": state,
+        "retain": retain,
+        "checks": checks,
+        "gitops": gitops,
+        **sections,
+    }
     spec = Spec(fleet=fleet, placements=tuple(placements.values()), **kept)
     return spec.with_source(files.order[0].parent.absolute(), tuple(files.order), partial(value_place, files.tree))
 
@@ -153,6 +162,12 @@ class _Parts:
         entry = self.tree.entries.get("checks")
         found = self._check(Checks.model_validate, entry.value, ("checks",), model=Checks) if entry else None
         return Checks() if found is None else found
+
+    def gitops(self) -> Gitops:
+        """Return what the agent may do; the default where nobody says so, or after a fault."""
+        entry = self.tree.entries.get("gitops")
+        found = self._check(Gitops.model_validate, entry.value, ("gitops",), model=Gitops) if entry else None
+        return Gitops() if found is None else found
 
     def placements(self) -> dict[int, Placement]:
         """Return the valid placements by their position in the list."""

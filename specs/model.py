@@ -12,6 +12,7 @@ from pydantic import Field, PrivateAttr, Strict
 
 from specs.diagnostics import Place
 from specs.fields import Name, RegistryHost, StatePlace
+from specs.gitops import Gitops
 from specs.inventory import Cluster, Images, Node, Registry
 from specs.lanes import Lane, Model, Placement
 from specs.records import Record
@@ -59,6 +60,7 @@ class Spec(Record):
     placements: Annotated[tuple[Placement, ...], Strict(strict=False)] = Field(
         default=(), description="which lane runs on which cluster: the desired state"
     )
+    gitops: Gitops = Field(default=Gitops(), description="what `fleet gitops run` may do by itself, and when")
 
     _origin: _Origin = PrivateAttr(default=_Origin())
 
@@ -77,7 +79,7 @@ class Spec(Record):
         """ "sha256:<hex>" of the content: independent of the order of keys, comments, the layout in files.
 
         Values that equal their default do not count, so that a new field does not change old fingerprints; nor does how
-        images are moved, and where the state is, which change nothing of what runs.
+        images are moved, where the state is, and what the agent may do, which change nothing of what runs.
         """
         canonical = json.dumps(self._canonical(), sort_keys=True, separators=(",", ":"))
         return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
@@ -103,7 +105,7 @@ class Spec(Record):
         return origin.find(loc) if origin.find else Place(origin.root)
 
     def _canonical(self) -> dict[str, object]:
-        content = self.model_dump(mode="json", exclude_defaults=True, exclude={"images", "state"})
+        content = self.model_dump(mode="json", exclude_defaults=True, exclude={"images", "state", "gitops"})
         for name, node in self.nodes.items():
             ssh = content["nodes"][name]["ssh"]
             for key in ("identity_file", "known_hosts"):

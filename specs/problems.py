@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from specs.diagnostics import Diagnostic, did_you_mean, listing
@@ -120,7 +121,7 @@ def _is_number(text: str) -> bool:
 
 
 def _unknown_key(tree: Tree, path: Loc, owner: type[BaseModel] | None) -> Diagnostic:
-    known = list(owner.model_fields) if owner else []
+    known = list(_fields(owner))
     key = str(path[-1])
     return Diagnostic.at(
         key_place(tree, path),
@@ -131,7 +132,7 @@ def _unknown_key(tree: Tree, path: Loc, owner: type[BaseModel] | None) -> Diagno
 
 
 def _missing(tree: Tree, path: Loc, owner: type[BaseModel] | None) -> Diagnostic:
-    field = owner.model_fields.get(str(path[-1])) if owner else None
+    field = _fields(owner).get(str(path[-1]))
     detail = f"`{path[-1]}`: {field.description}." if field and field.description else ""
     return Diagnostic.at(key_place(tree, path[:-1]), f"{dotted(path[:-1])}: `{path[-1]}` is missing", detail)
 
@@ -140,9 +141,14 @@ def _owner(model: type[BaseModel] | None, loc: Loc) -> type[BaseModel] | None:
     """Return the model whose field the next part of `loc` would name."""
     owner = model
     for part in loc:
-        if owner is not None and (field := owner.model_fields.get(str(part))) is not None:
+        if owner is not None and (field := _fields(owner).get(str(part))) is not None:
             owner = next(_models_in(field.annotation), owner)
     return owner
+
+
+def _fields(owner: type[BaseModel] | None) -> dict[str, FieldInfo]:
+    """The fields of a model by the keys that a spec has for them: `for` is no name in Python."""
+    return {field.alias or name: field for name, field in owner.model_fields.items()} if owner else {}
 
 
 def _models_in(annotation: object) -> Iterator[type[BaseModel]]:

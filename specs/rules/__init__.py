@@ -22,6 +22,7 @@ from specs.rules.fabric import (
     rdma_is_there,
     rendezvous_is_reachable,
 )
+from specs.rules.gitops import protected_lanes_exist
 from specs.rules.references import (
     cluster_interface_exists,
     cluster_nodes_exist,
@@ -62,5 +63,6 @@ RULES: tuple[Rule, ...] = (
     rendezvous_is_reachable,
     requirements_are_met,
     silenced_places_exist,
+    protected_lanes_exist,
 )
 """Every rule; their order does not matter, for diagnostics are sorted."""

@@ -109,6 +109,14 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "reconciler.version",
         "reconciler.views",
     ),
+    "reconciler.gitops": (
+        "specs",
+        "state",
+        "reconciler.core",
+        "reconciler.fleet",
+        "reconciler.history",
+        "reconciler.person",
+    ),
     "reconciler.cli": ("specs", "state", "reconciler"),
     "reconciler": ("reconciler.fleet",),
 }
