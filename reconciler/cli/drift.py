@@ -77,10 +77,13 @@ def drift(
 
 
 def _rendered(report: "Report", output: Format) -> str:
-    from reconciler.views.drift_report import drift_json, drift_markdown, drift_text
-
-    views = {Format.TEXT: drift_text, Format.JSON: drift_json, Format.MARKDOWN: drift_markdown}
-    return views[output](report.fleet, report.findings)
+    if output is Format.TEXT:
+        from reconciler.views.drift_text import drift_text as view
+    elif output is Format.JSON:
+        from reconciler.views.drift_json import drift_json as view
+    else:
+        from reconciler.views.drift_markdown import drift_markdown as view
+    return view(report)
 
 
 def _exit(report: "Report") -> int:

@@ -27,6 +27,7 @@ def document(report: Report) -> dict[str, Any]:
         "tool": report.tool,
         "summary": _summary(report),
         "findings": [_finding(item, is_new=item.id in report.new) for item in worst_first(report.findings)],
+        "missing": list(report.missing),
         "suppressed": [{**_rule(item.rule), "count": item.count} for item in report.suppressed],
         "expired": [_rule(item) for item in report.expired],
         "clusters": jsonable(report.clusters),

@@ -72,7 +72,8 @@ def _row(item: Finding, *, is_new: bool) -> list[str]:
 
 def _foot(report: Report) -> Iterator[str]:
     """What is no finding, in at most a few lines each."""
-    notes = [*_nodes(report), *_rules(report)]
+    unseen = (f"- **not seen**, there was no time: {_told(what)}" for what in report.missing[:LISTED])
+    notes = [*unseen, *_nodes(report), *_rules(report)]
     if notes:
         yield ""
     yield from notes

@@ -52,8 +52,10 @@ def _rest(report: Report) -> Iterator[str]:
     off = [node.name for node in report.nodes if node.reach == "off"]
     lost = [node for node in report.nodes if node.reach == "unreachable"]
     hidden = [item for item in report.suppressed if item.count]
-    if off or lost or hidden or report.expired:
+    if off or lost or hidden or report.expired or report.missing:
         yield ""
+    for what in report.missing:
+        yield f"not seen, there was no time: {what}"
     for node in lost:
         yield f"not read: {node.name}{f' ({node.why})' if node.why else ''}"
     if off:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from email.utils import formatdate, parsedate
 
 from reconciler.core.drift import Finding, Ignore, Kind, Report, Severity
+from reconciler.core.drift.failing import ANY, exit_of
 from reconciler.core.exits import Exit
 from reconciler.views.words import count
 
@@ -23,7 +24,7 @@ SEVERITY_MEANING: Mapping[Severity, str] = {
 EXITS: Mapping[int, str] = {
     Exit.OK: "all is as wanted",
     Exit.CHANGES: "drift was found",
-    Exit.UNREACHABLE: "some nodes could not be read; what could be known is shown",
+    Exit.UNREACHABLE: "not all could be looked at; what could be known is shown",
 }
 
 
@@ -75,22 +76,28 @@ def unreachable(report: Report) -> tuple[str, ...]:
 
 
 def exit_code(report: Report) -> int:
-    """What `fleet drift` exits with when all classes count: not having been able to look is not the same as drift."""
-    if unreachable(report):
-        return Exit.UNREACHABLE
-    return Exit.CHANGES if report.findings else Exit.OK
+    """What `fleet drift` exits with when every finding counts."""
+    return exit_of(report, ANY)
 
 
 def verdict(report: Report) -> str:
     """The whole report in one or two sentences."""
-    lost, dark = unreachable(report), _dark(report)
+    lost, dark = _lost(report), _dark(report)
     if dark:
         first = "1 lane does not serve." if len(dark) == 1 else f"{len(dark)} lanes do not serve."
     elif report.findings:
         first = f"{count(len(report.findings), 'finding')}, none of which keeps a lane from serving."
     else:
         first = "All that could be read is as wanted." if lost else "All is as wanted."
-    return f"{first} {count(len(lost), 'node')} could not be read." if lost else first
+    return f"{first} {lost}" if lost else first
+
+
+def _lost(report: Report) -> str:
+    """What could not be looked at, in sentences; empty when all was."""
+    nodes = unreachable(report)
+    parts = [f"{count(len(nodes), 'node')} could not be read."] if nodes else []
+    parts += ["There was no time to see all."] if report.missing else []
+    return " ".join(parts)
 
 
 def _dark(report: Report) -> set[str]:

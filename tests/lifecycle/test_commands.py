@@ -139,7 +139,7 @@ def test_drift_is_silent_then_finds_a_killed_rank_and_changes_nothing(fleet: Com
     before = len(story.nodes.mutations)
     code, output, _ = fleet("drift", "--format", "json")
     assert (2, before) == (code, len(story.nodes.mutations))
-    assert ["runtime"] == [item["kind"] for item in parsed(output)["findings"]]
+    assert ["runtime"] == [item["class"] for item in parsed(output)["findings"]]
 
 
 def test_drift_that_could_not_look_says_so_by_its_exit_code(fleet: Command, story: Story) -> None:

@@ -13,10 +13,13 @@ from reconciler.core.observed import Container, NodeFacts, SourceImage, Unknown
 from reconciler.core.plan import Op, Phase, Plan, Step, plan_json
 from reconciler.core.preflight import SUFFIX
 from reconciler.core.sync import make_sync_plan
-from reconciler.views.drift_report import drift_json, drift_markdown, drift_text
+from reconciler.views.drift_json import drift_json
+from reconciler.views.drift_markdown import drift_markdown
+from reconciler.views.drift_text import drift_text
 from reconciler.views.plan_markdown import plan_markdown
 from reconciler.views.plan_text import plan_text
 from tests.unit.core.build import FLEET, before, plan, ways_back
+from tests.unit.core.drift_reports import report
 from tests.unit.core.worlds import SECRET_VALUE, World, after, shuffled, some_order, worlds
 
 EXAMPLES = int(os.environ.get("FLEET_EXAMPLES", "80"))
@@ -287,7 +290,7 @@ def test_a_sync_is_the_same_bytes_in_any_order_and_leaves_nothing_to_sync(world:
 @given(worlds())
 def test_a_secret_value_shows_in_no_plan_and_no_report(world: World) -> None:
     made = planned(world)
-    found = findings(world.desired, world.observed, {})
-    reports = [view(FLEET, found) for view in (drift_text, drift_json, drift_markdown)]
+    found = report(findings(world.desired, world.observed, {}))
+    reports = [view(found) for view in (drift_text, drift_json, drift_markdown)]
     for text in (plan_json(made), plan_text(made, {}), plan_markdown(made, {}), *reports):
         assert SECRET_VALUE not in text

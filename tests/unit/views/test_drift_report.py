@@ -30,15 +30,15 @@ def many(number: int, text: str) -> Report:
 
 
 def test_the_report_as_text() -> None:
-    assert_golden("report.txt", drift_text(drifting.demo()))
+    assert_golden("drift.txt", drift_text(drifting.demo()))
 
 
 def test_the_report_as_json() -> None:
-    assert_golden("report.json.txt", drift_json(drifting.demo()))
+    assert_golden("drift.json.txt", drift_json(drifting.demo()))
 
 
 def test_the_report_as_markdown() -> None:
-    assert_golden("report.md.txt", drift_markdown(drifting.demo()))
+    assert_golden("drift.md.txt", drift_markdown(drifting.demo()))
 
 
 def test_a_calm_report_is_short() -> None:
@@ -110,6 +110,11 @@ VERDICTS = [
         replace(drifting.calm(), nodes=drifting.demo().nodes),
         4,
         "All that could be read is as wanted. 1 node could not be read.",
+    ),
+    (
+        replace(drifting.calm(), missing=("health",)),
+        4,
+        "All that could be read is as wanted. There was no time to see all.",
     ),
 ]
 

@@ -5,13 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.core.drift import Finding, findings
 from reconciler.core.events import Event, Interrupted, RunEnded, RunStarted, StepEnded, StepProgress, StepStarted
 from reconciler.core.machine import Status
 from reconciler.core.observed import NodeFacts, Observed, Unknown, UnknownKind
 from reconciler.core.plan import Plan, Refusal, plan_json
 from reconciler.core.stale import sight, stale_steps
-from reconciler.views.drift_report import drift_json, drift_markdown, drift_text
 from reconciler.views.event_text import event_lines, step_words
 from reconciler.views.plan_markdown import plan_markdown
 from reconciler.views.plan_stale import stale_text
@@ -58,19 +56,6 @@ def test_what_of_a_saved_plan_is_stale() -> None:
 
 def test_the_status_of_a_fleet() -> None:
     assert_golden("status.txt", status_text(scenes.everything_status()))
-
-
-def drift() -> tuple[Finding, ...]:
-    return findings(scenes.everything_desired(), scenes.everything_observed(), {})
-
-
-@pytest.mark.parametrize(
-    ("name", "view"),
-    [("drift.txt", drift_text), ("drift.json.txt", drift_json), ("drift.md.txt", drift_markdown)],
-    ids=["text", "json", "markdown"],
-)
-def test_a_drift_report(name: str, view: Callable[[str, tuple[Finding, ...]], str]) -> None:
-    assert_golden(name, view("lab", drift()))
 
 
 def events() -> Iterator[Event]:

@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.core.drift import Finding, Kind
 from reconciler.core.plan import Refusal
-from reconciler.views.drift_report import drift_markdown
 from reconciler.views.markdown import cell, code
 from reconciler.views.plan_markdown import BUDGET, plan_markdown
 from reconciler.views.plan_text import plan_text
@@ -76,13 +74,6 @@ def test_hostile_names_leave_a_plan_with_its_table_and_one_details_block() -> No
     assert ["### fleet plan: lab"] == [line for line in text.splitlines() if line.startswith("#")]
     assert "\x1b" not in text
     assert "<b>" not in text.split("<details>")[0].replace("`", "").split("| what |")[0]
-
-
-def test_hostile_values_leave_a_drift_report_with_its_table() -> None:
-    found = Finding(Kind.CONFIG, scenes.HOSTILE, scenes.HOSTILE, scenes.HOSTILE * 100, scenes.HOSTILE, scenes.HOSTILE)
-    rows = table(drift_markdown(scenes.HOSTILE, [found]))
-    assert {6} == {len(row) for row in rows}
-    assert 3 == len(rows)
 
 
 def test_a_plan_with_300_changed_lanes_shows_every_delete_and_refusal_first() -> None:
