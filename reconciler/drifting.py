@@ -1,11 +1,13 @@
 """From what the nodes said to a report of drift: the lanes are asked, then everything is compared."""
 
+import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from reconciler import history
 from reconciler.core.drift import ClusterDrawn, NodeDrawn, Report, findings, sift, worst_first
 from reconciler.core.gate import Verdict
 from reconciler.core.observed import Observed, Unknown
@@ -14,6 +16,9 @@ from reconciler.version import TOOL
 
 if TYPE_CHECKING:
     from reconciler.fleet import Fleet
+
+RECORD_S = 5.0
+"""How long the record is waited for, in seconds."""
 
 NOBODY_ASKED: Mapping[str, Verdict] = MappingProxyType({})
 
@@ -29,8 +34,17 @@ class Occasion:
 async def drift_report(fleet: "Fleet", observed: Observed, occasion: Occasion, *, probe: bool = False) -> Report:
     """The report of what was observed. Asks the heads of the lanes how they are; with `probe`, their questions, too."""
     health = await fleet.health(observed, probe=probe)
-    status = await fleet.status(observed, now_s=occasion.at_s, health=health)
+    status = await fleet.status(observed, now_s=occasion.at_s, past=_remembered(fleet, occasion.at_s), health=health)
     return report_of(fleet, observed, occasion, health, status)
+
+
+async def _remembered(fleet: "Fleet", now_s: float) -> history.Remembered:
+    """What is recorded, where it answers: a report is not held up by its history."""
+    try:
+        async with asyncio.timeout(RECORD_S):
+            return await fleet.remembered(now_s)
+    except TimeoutError:
+        return history.Remembered()
 
 
 def report_unasked(fleet: "Fleet", observed: Observed, occasion: Occasion) -> Report:

@@ -127,10 +127,19 @@ class Fleet:
         """What was recorded of the fleet, for reading and writing: to be closed. Raises `state.StateError`."""
         return self._open_store(self.folder)
 
-    async def observe(self, deadline_s: float = OBSERVE_S, nodes: Collection[str] | None = None) -> Observed:
-        """Read all nodes (or these) at once, with a deadline on each. An unreachable node is a fact, no exception."""
+    async def observe(
+        self,
+        deadline_s: float = OBSERVE_S,
+        nodes: Collection[str] | None = None,
+        so_far: Callable[[Observed], object] = lambda seen: None,
+    ) -> Observed:
+        """Read all nodes (or these) at once, with a deadline on each. An unreachable node is a fact, no exception.
+
+        `so_far` is called once each node has been heard, or not, before it is asked for more: for who may give up.
+        """
         names = [node.name for node in self.desired.nodes if nodes is None or node.name in nodes]
         states = await observe_all(self.nodes, names, deadline_s)
+        so_far(Observed(dict(states), {}))
         paths = paths_to_boot(self.desired, states)
         if paths:
             states |= await observe_all(self.nodes, paths, deadline_s, paths)

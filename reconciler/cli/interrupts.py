@@ -57,11 +57,11 @@ def is_heeded(number: signal.Signals) -> bool:
     return number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN
 
 
-def leave(told: str = "") -> None:
+def leave(told: str = "", code: int = INTERRUPTED) -> None:
     """End the process now: what must not outlive it first, if that takes no time. Says what it is `told`."""
     tidying = threading.Thread(target=atexit._run_exitfuncs, daemon=True)  # noqa: SLF001 - what `os._exit` leaves out
     tidying.start()
     tidying.join(TIDYING_S)
     with contextlib.suppress(OSError, ValueError):
         os.write(sys.stderr.fileno(), f"fleet: {told}\n".encode() if told else b"")
-    os._exit(INTERRUPTED)
+    os._exit(code)

@@ -105,10 +105,11 @@ def _known_errors() -> tuple[type[Exception], ...]:
     from reconciler.core.lock import LockError
     from reconciler.images.errors import SupplyError
     from reconciler.nodes.errors import NodeError
+    from reconciler.notify import NotifyError
     from reconciler.rollback import RollbackError
     from reconciler.saved import SavedPlanError
 
-    ours = (LockError, RollbackError, SavedPlanError, SupplyError, NodeError)
+    ours = (LockError, RollbackError, SavedPlanError, SupplyError, NodeError, NotifyError)
     return specs.SpecErrors, state.StateError, *ours, OSError
 
 

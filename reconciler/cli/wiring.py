@@ -123,14 +123,16 @@ def mute() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file whole or not at all: whoever reads it meanwhile sees the old one."""
+def write_whole(path: Path, text: str, mode: int | None = None) -> None:
+    """Write a file whole or not at all: whoever reads it meanwhile sees the old one. `mode`: default: by the umask."""
     if path.is_symlink() or (path.exists() and not path.is_file()):  # /dev/stdout, a pipe: written as it is
         path.write_text(text, encoding="utf-8")
         return
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         fresh.write_text(text, encoding="utf-8")
+        if mode is not None:
+            fresh.chmod(mode)
         fresh.replace(path)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error

@@ -50,7 +50,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "reconciler.history",
         "reconciler.nodes",
     ),
-    "reconciler.drifting": ("reconciler.core", "reconciler.fleet", "reconciler.version"),
+    "reconciler.drifting": ("reconciler.core", "reconciler.fleet", "reconciler.history", "reconciler.version"),
     "reconciler.drift_job": (
         "state",
         "reconciler.core",

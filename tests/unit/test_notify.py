@@ -1,53 +1,18 @@
 """News by apprise, to a server of the test: what is sent, and that a URL shows nowhere."""
 
-import json
 import logging
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
 from reconciler.notify import NotifyError, addresses, send
-
-POISON = "poison-token-4711"
-
-
-class Inbox(HTTPServer):
-    """Keeps what is posted to it, and answers with `status`."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Post)
-        self.status = 200
-        self.messages: list[dict[str, str]] = []
-
-    @property
-    def url(self) -> str:
-        return f"json://user:{POISON}@127.0.0.1:{self.server_port}/{POISON}"
-
-
-class _Post(BaseHTTPRequestHandler):
-    server: Inbox
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.messages.append(json.loads(body))
-        self.send_response(self.server.status)
-        self.end_headers()
-
-    def log_message(self, *words: object) -> None:
-        """Quiet."""
+from tests.inbox import POISON, Inbox, opened
 
 
 @pytest.fixture
 def inbox() -> Iterator[Inbox]:
-    server = Inbox()
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with opened() as server:
+        yield server
 
 
 def test_what_is_sent_arrives(inbox: Inbox) -> None:
