@@ -1,9 +1,10 @@
 """What a forge can be told, whichever it is."""
 
-from typing import Literal, Protocol
+from typing import Protocol
 
-State = Literal["pending", "success", "failure", "error"]
-"""The states of GitHub's commit statuses; the other forges' are made of them."""
+from reconciler.views.forge_text import State
+
+__all__ = ["Forge", "State"]
 
 
 class Forge(Protocol):

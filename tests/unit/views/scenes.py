@@ -174,6 +174,11 @@ def hostile() -> Plan:
     return plan(desired(wanted, third, gang("b", ("n3",)), nodes=("n1",)), observed(*nodes), commit=HOSTILE)
 
 
+def settled() -> Plan:
+    """Nothing to do."""
+    return plan(desired(SOLO), world(SOLO))
+
+
 def large(lanes: int = 300) -> Plan:
     """So many changed lanes that a delete and a refusal between them would be lost; the last one is deleted."""
     old = [

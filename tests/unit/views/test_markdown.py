@@ -5,10 +5,11 @@ import time
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.core.plan import Refusal
+from reconciler.core.plan import Change, Deferred, Outage, Plan, Refusal, Withheld
+from reconciler.core.plan import Kind as ChangeKind
 from reconciler.views.markdown import cell, code
 from reconciler.views.plan_markdown import BUDGET, plan_markdown
 from reconciler.views.plan_text import plan_text
@@ -96,25 +97,82 @@ def test_a_plan_with_300_changed_lanes_fits_a_comment_and_its_first_rows_are_the
     assert text.endswith("</details>\n")
 
 
-def test_what_does_not_fit_a_comment_is_counted_and_deletes_are_the_last_to_go() -> None:
-    made = scenes.large(900)
+LEFT = re.compile(r"\*\*(\d+) more lines do not fit here; `fleet plan` shows them.\*\*")
+BRIEF = re.compile(r"\*\*(\d+) lines are without their reasons here; `fleet plan` shows them.\*\*")
+
+
+def times(made: Plan, number: int) -> Plan:
+    """The plan with its changes so many times, as if the fleet were so large."""
+    changes = [replace(item, gang=f"{item.gang}{suffix or ''}") for suffix in range(number) for item in made.changes]
+    dark = [replace(item, gang=f"{item.gang}{suffix or ''}") for suffix in range(number) for item in made.outages]
+    return replace(made, changes=tuple(changes), outages=tuple(dark))
+
+
+def found(pattern: re.Pattern[str], text: str) -> int:
+    match = pattern.search(text)
+    return int(match[1]) if match else 0
+
+
+def test_reasons_go_before_the_name_of_a_lane_that_goes_dark() -> None:
+    made = times(scenes.large(60), 10)
     text = plan_markdown(made, {})
     assert len(text) <= BUDGET
-    left = re.search(r"\*\*(\d+) more lines do not fit here; `fleet plan` shows them.\*\*", text)
-    assert left is not None
-    assert len(made.changes) == len(table(text)) - 2 + int(left[1])
+    assert len(made.changes) == len(table(text)) - 2
+    assert (0, True) == (found(LEFT, text), found(BRIEF, text) > 100)
+    assert "`c/zzz-gone` | zz1 |" in text  # the deletes are the last to lose theirs
+
+
+def test_what_does_not_fit_a_comment_is_counted_and_deletes_are_the_last_to_go() -> None:
+    made = times(scenes.large(100), 30)
+    text = plan_markdown(made, {})
+    assert len(text) <= BUDGET
+    assert len(made.changes) == len(table(text)) - 2 + found(LEFT, text)
+    assert found(LEFT, text) > 0
     assert "`c/zzz-gone`" in text
+    assert "- **refused** `c/zz-refused`" in text
 
 
 def test_refusals_beyond_every_budget_are_counted() -> None:
-    many = tuple(Refusal("x", f"c/lane{number}", None, "w" * 5000) for number in range(500))
+    many = tuple(Refusal("x", f"c/lane{number}", None, "w" * 5000) for number in range(5000))
     text = plan_markdown(replace(scenes.refused(), refusals=many), {})
     assert len(text) <= BUDGET
     shown = text.split("<details>")[0].count("- **refused**")
-    left = re.search(r"\*\*(\d+) more lines", text)
-    assert left is not None
-    assert shown > 50
-    assert int(left[1]) >= 500 - shown
+    assert shown > 1000
+    assert found(LEFT, text) >= 5000 - shown
+
+
+def test_remarks_push_no_delete_out() -> None:
+    demo = scenes.demo()
+    many = tuple(Deferred(f"c/lane{number}", "\U0001f600" * 500) for number in range(2000))
+    text = plan_markdown(replace(demo, deferred=many), {})
+    assert len(text.encode()) <= BUDGET
+    assert len(demo.changes) == len(table(text)) - 2
+    assert text.index("| what |") < text.index("**deferred**")
+    assert found(LEFT, text) > 1000
+
+
+NAMES = st.text(min_size=1, max_size=80)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_any_plan_fits_with_its_id_and_its_deletes_before_all_other_changes(data: st.DataObject) -> None:
+    """Whatever the names, however many lanes: the property that a reviewer lives by."""
+    kinds = data.draw(st.lists(st.sampled_from(list(ChangeKind)), max_size=12)) * data.draw(st.integers(1, 60))
+    name, why = data.draw(NAMES), data.draw(st.text(max_size=900))
+    changes = tuple(Change(f"c/{number}{name}", kind, why, (name,) * 5) for number, kind in enumerate(kinds))
+    dark = tuple(Outage(item.gang, (name,), (item.gang, name), 30.0, 60.0) for item in changes[::2])
+    silent = tuple(Withheld(item.gang, "hold", why) for item in changes[::3])
+    made = replace(scenes.settled(), changes=changes, outages=dark, withheld=silent, commit=name, id="0123456789ab")
+    text = plan_markdown(made, {})
+    assert len(text.encode()) <= BUDGET
+    assert "`0123456789ab`" in text.split("| what |")[0]
+    rows = [row[0].strip("*") for row in table(text)[2:]]
+    deletes = [kind in {"stop", "clean"} for kind in rows]
+    assert sorted(deletes, reverse=True) == deletes
+    gone = sum(kind in {ChangeKind.STOP, ChangeKind.CLEAN} for kind in kinds)
+    assert sum(deletes) == gone or found(LEFT, text) > 0
+    assert {5} >= {len(row) for row in table(text)}
 
 
 def test_a_large_plan_is_rendered_in_a_moment() -> None:
