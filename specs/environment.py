@@ -2,12 +2,24 @@
 
 from typing import Annotated
 
-from pydantic import Discriminator, Field, Strict, Tag
+from pydantic import AfterValidator, Discriminator, Field, Strict, Tag
 
+from specs.diagnostics import refuse
 from specs.fields import SecretReference, Text
 from specs.records import Record
 
-Words = Annotated[tuple[Text, ...], Strict(strict=False)]
+
+def _begun(words: tuple[str, ...]) -> tuple[str, ...]:
+    if words and not words[0].strip():
+        raise refuse("the first word is empty", "It names what is run.", below=(0,))
+    return words
+
+
+Words = Annotated[tuple[Text, ...], Strict(strict=False), AfterValidator(_begun)]
+"""A command, one word an item. No words: what else there is."""
+
+Command = Annotated[Words, Field(min_length=1)]
+"""A command that has to be one."""
 
 
 class Secret(Record):

@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, JsonValue, Strict, model_validator
 
 from specs.diagnostics import did_you_mean, refuse
-from specs.fields import Expression, Line, Text
+from specs.environment import Command
+from specs.fields import Expression, Line
 from specs.paths import HttpPath
 from specs.quantities import PositiveDuration
 from specs.records import Record
@@ -27,7 +28,10 @@ def _script(text: str) -> str:
 
 
 Key = Annotated[str, Field(pattern=r"^[A-Za-z0-9_$][A-Za-z0-9_.$-]{0,254}$")]
-"""A key of JSON, or a path of such with dots between them."""
+"""A key of JSON."""
+
+JsonPath = Annotated[str, Field(max_length=255, pattern=r"^[A-Za-z0-9_$][A-Za-z0-9_$-]*(\.[A-Za-z0-9_$-]+)*$")]
+"""Keys of JSON, and numbers of items, with a dot between them."""
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Script = Annotated[str, AfterValidator(_script)]
@@ -74,14 +78,14 @@ class Probe(Record):
     completion: Line | None = Field(default=None, description="a prompt, sent to the completions API")
     embeddings: Line | None = Field(default=None, description="a text of which the embeddings API makes a vector")
     http: HttpProbe | None = Field(default=None, description="any request to the head")
-    command: Annotated[tuple[Text, ...], Strict(strict=False), Field(min_length=1)] | None = Field(
+    command: Command | None = Field(
         default=None, description="a program run in the head's container, one word an item; it has to end with 0"
     )
     expect: Line | None = Field(default=None, description="text the answer must hold; case does not matter")
     expect_regex: Expression | None = Field(
         default=None, description="regular expression the answer must match somewhere"
     )
-    expect_json: dict[Key, JsonValue] = Field(
+    expect_json: dict[JsonPath, JsonValue] = Field(
         default_factory=dict,
         description="values in the JSON of the reply by path, e.g. choices.0.finish_reason: stop",
     )
@@ -156,4 +160,6 @@ class Health(Record):
     def _looks_in_time(self) -> "Health":
         if "interval" in self.model_fields_set and self.interval > self.boot:
             raise refuse("`interval` is longer than `boot`", "The second look would come when the time is up.")
+        if "stall" in self.model_fields_set and self.stall > self.boot:
+            raise refuse("`stall` is longer than `boot`", "The time for the boot would be up before it could stall.")
         return self

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Discriminator, Field, JsonValue, Strict, Tag, model_validator
 
 from specs.diagnostics import refuse
-from specs.environment import EnvValue, Words
+from specs.environment import Command, EnvValue, Words
 from specs.fields import (
     ArgName,
     ContainerName,
@@ -113,9 +113,10 @@ def _apart(mounts: tuple[Mount, ...]) -> tuple[Mount, ...]:
 class Preflight(Record):
     """What tells from the image alone, before anything stops, whether the lane can boot."""
 
-    command: Annotated[tuple[Text, ...], Strict(strict=False), Field(min_length=1)] | None = Field(
+    command: Command | None = Field(
         default=None,
-        description="what to run, one word an item: it exits with 0 when all is well; default: the engine's",
+        description="what to run, one word an item, with placeholders as in `argv`: it exits with 0 when all is well; "
+        "default: the engine's",
     )
     deadline: PositiveDuration | None = Field(
         default=None, description="time to its end, in seconds (2m); default: the engine's, or two minutes"

@@ -24,7 +24,9 @@ from reconciler.engines import custom, llamacpp, models, sglang, vllm
 from reconciler.engines.base import Engine, Fault, Job, Seat, container
 from reconciler.engines.drafts import draft_faults
 from reconciler.engines.limits import LIMITS
+from reconciler.engines.placeholders import preflight_faults
 from reconciler.engines.ports import Opened, collisions
+from reconciler.engines.templates import filled, values
 
 __all__ = ["ENGINES", "RULES", "Engine", "desired_fleet"]
 
@@ -82,6 +84,7 @@ def engines_can_work(draft: specs.Draft) -> Iterator[specs.Diagnostic]:
 def _faults(engine: Engine, lane: specs.Lane, model: specs.Model | None) -> Iterator[Fault]:
     yield from engine.faults(lane, model)
     yield from draft_faults(lane, model)
+    yield from preflight_faults(lane, model)
     if not engine.takes_commands:
         written = (("argv", lane.argv), ("roles", lane.roles != specs.Roles()), ("order", lane.order))
         for key, value in written:
@@ -146,7 +149,9 @@ def _preflight(job: Job, engine: Engine) -> Preflight | None:
     found = engine.preflight(job)
     if isinstance(own, specs.Preflight):
         if own.command is not None:
-            found = Preflight(job.head.index, own.command[:1], own.command[1:])
+            known = values(job, job.head)
+            program, *words = (filled(word, known) for word in own.command)
+            found = Preflight(job.head.index, (program,), tuple(words))
         if found is not None and own.deadline is not None:
             found = replace(found, deadline_s=own.deadline)
     return found

@@ -4,12 +4,15 @@ What an engine knows is data (`ArgumentRules`); here is how a lane, with the def
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import specs
 from reconciler.engines.base import Fault
 from reconciler.engines.limits import tokens
+
+_JSON = re.compile(r"\s*(\{\s*\"|\[\s*[\[{\"])")
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,9 @@ def argument_faults(lane: specs.Lane, model: specs.Model | None, rules: Argument
             yield Fault(item.loc, f"`{item.spelling}` is made from {key}", hint=f"take it out of {where}")
         elif (why := rules.refused.get(name)) is not None and item.value is not False:
             yield Fault(item.loc, f"`{item.spelling}` cannot be used here", why, f"take it out of {where}")
+        elif (broken := _broken_json(item.value)) is not None:
+            hint = "write it as YAML, without quotes around it: it is handed on as JSON"
+            yield Fault(item.loc, f"`{item.spelling}` begins like JSON, and is none", broken, hint)
     yield from _spelled_twice(lane, model, rules)
     yield from _pair_faults(args, rules)
 
@@ -130,6 +136,16 @@ def _mapping(value: object) -> Mapping[object, object]:
         except ValueError:
             return {}
     return value if isinstance(value, Mapping) else {}
+
+
+def _broken_json(value: object) -> str | None:
+    """What is wrong with a text that begins as JSON does; None for any other."""
+    if isinstance(value, str) and _JSON.match(value):
+        try:
+            json.loads(value)
+        except ValueError as error:
+            return f"{error}."
+    return None
 
 
 def _is_set(item: Given | None) -> bool:

@@ -10,23 +10,16 @@ from collections.abc import Iterator
 import specs
 from reconciler.core.desired import Endpoint, EnvValue, Ready
 from reconciler.engines.base import Engine, Fault, Job, Part, Seat, env_value, fabric_env
-from reconciler.engines.drafts import HINT, LACKING, args_of
+from reconciler.engines.drafts import args_of
 from reconciler.engines.flags import flags
-from reconciler.engines.templates import NAMES, filled, named, values
+from reconciler.engines.placeholders import placeholder_faults
+from reconciler.engines.templates import filled, named, values
 
 
 def _faults(lane: specs.Lane, model: specs.Model | None) -> Iterator[Fault]:
     yield from _missing_commands(lane)
     for loc, text in _texts(lane):
-        for name in named(text):
-            if name == "model" and lane.model is None:
-                yield Fault(loc, "{model} is of a lane with a model", hint="set `model` of the lane")
-            elif name == "draft" and (model is None or model.draft is None):
-                yield Fault(loc, LACKING, hint=HINT)
-            elif not _is_known(lane, name):
-                close = difflib.get_close_matches(name, [*NAMES, *(f"ports.{port}" for port in lane.ports)], 1)
-                hint = f"did you mean {{{close[0]}}}?" if close else f"known are {', '.join(NAMES)}, ports.*, paths.*"
-                yield Fault(loc, f"unknown placeholder {{{name}}}", hint=hint)
+        yield from placeholder_faults(lane, model, loc, text)
     for name, role in _roles(lane):
         yield from _port_faults(lane, name, role)
 
@@ -61,12 +54,6 @@ def _texts(lane: specs.Lane) -> Iterator[tuple[tuple[str | int, ...], str]]:
 
 def _roles(lane: specs.Lane) -> tuple[tuple[str, specs.Role], ...]:
     return (("head", lane.roles.head), ("worker", lane.roles.worker))
-
-
-def _is_known(lane: specs.Lane, name: str) -> bool:
-    if name.startswith("ports."):
-        return name.removeprefix("ports.") in lane.ports
-    return name in NAMES or name.startswith("paths.")
 
 
 def _part(job: Job, seat: Seat) -> Part:

@@ -208,7 +208,8 @@ class Bringing:
                 progress = stream.feed(chunk)
                 if progress is not None:
                     on_progress(progress)
-                await asyncio.sleep(NEWS_S)
+                if not stream.is_over:
+                    await asyncio.sleep(NEWS_S)
         stream.end()
 
     async def _images(self, pulled: str | None = None) -> tuple[LocalImage, ...]:

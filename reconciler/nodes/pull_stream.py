@@ -52,6 +52,8 @@ class PullStream:
         self._done: dict[str, int] = {}
         self._total: dict[str, int] = {}
         self._state: dict[str, str] = {}
+        self.is_over = False
+        """Docker has said how the pull ended: all that comes now is the end of its answer."""
 
     def feed(self, data: bytes) -> Progress | None:
         """The progress after `data`, None when it brought no whole message. Raises `NodeError` for a failure."""
@@ -74,6 +76,7 @@ class PullStream:
         if problem:
             raise failure(self._doing, str(problem))
         layer, status = str(message.get("id") or ""), str(message.get("status") or "")
+        self.is_over |= status.startswith("Status: ")
         if not re.fullmatch(r"[0-9a-f]{12,}", layer):
             return
         self._state[layer] = status

@@ -71,7 +71,8 @@ def parallel_fits(draft: Draft) -> Iterator[Diagnostic]:
             continue
         each = total // nodes
         has = {node: _gpus(draft, placed, node) for node in placed.nodes if node in draft.nodes}
-        if small := {node: gpus for node, gpus in has.items() if 0 < gpus < each}:  # none at all: it runs on the CPU
+        on_cpu = not any(has.values())
+        if small := {node: gpus for node, gpus in has.items() if gpus < each and not on_cpu}:
             node, gpus = next(iter(small.items()))
             what = f"{_product(placed)} on {nodes} nodes is {each} a node, too many for {listing(small)}"
             yield _unsplit(draft, placed, f"{what} ({node} has {gpus})")

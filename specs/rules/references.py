@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from specs.diagnostics import Diagnostic, did_you_mean, listing
 from specs.draft import Draft, Placed
-from specs.lanes import Lane
+from specs.lanes import Lane, Preflight
 from specs.paths import placeholders
 from specs.roles import Role
 from specs.tree import Loc
@@ -99,6 +99,9 @@ def _templates(draft: Draft, placed: Placed) -> Iterator[tuple[Loc, str]]:
         yield from (((*loc, "entrypoint", index), word) for index, word in enumerate(of.entrypoint or ()))
     for loc, role in _commands(name, lane)[1:]:
         yield from (((*loc, "env", key), value) for key, value in role.env.items() if isinstance(value, str))
+    if isinstance(lane.preflight, Preflight):
+        words = enumerate(lane.preflight.command or ())
+        yield from ((("lanes", name, "preflight", "command", index), word) for index, word in words)
     model = draft.models.get(lane.model or "")
     if model is not None and model.path is not None:
         yield ("models", lane.model or "", "path"), model.path

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.core.canonical import FORM, canonical_json
-from reconciler.core.desired import ContainerSpec, ImagePin, Mount, RankSpec, Ready, SecretRef
+from reconciler.core.desired import ContainerSpec, ImagePin, Mount, Preflight, RankSpec, Ready, SecretRef
 from reconciler.engines import ENGINES
 from reconciler.engines.flags import flags
 from reconciler.engines.templates import NAMES
@@ -124,6 +124,23 @@ FAULTS: list[tuple[str, list[str]]] = [
     (
         'engine: custom, argv: ["{ports.rcp}"], ports: {rpc: 5}',
         ["unknown placeholder {ports.rcp} (did you mean {ports.rpc}?)"],
+    ),
+    (
+        'engine: vllm, model: hub, preflight: {command: [check, "{modle}"]}',
+        ["unknown placeholder {modle} (did you mean {model}?)"],
+    ),
+    (
+        'engine: vllm, model: hub, preflight: {command: [check, "{paths.nope}"]}',
+        ["no path 'nope' on dgx1 (add `nope` to the `paths` of each node)"],
+    ),
+    (
+        """engine: vllm, model: hub, args: {kernel-config: '{"a": 1', chat-template: '{{ x }}'}""",
+        [
+            (
+                "`kernel-config` begins like JSON, and is none "
+                "(write it as YAML, without quotes around it: it is handed on as JSON)"
+            )
+        ],
     ),
     (
         'engine: custom, argv: ["{paths.nope}"]',
@@ -358,6 +375,13 @@ SPREAD_FAULTS: list[tuple[str, list[str]]] = [
 @pytest.mark.parametrize(("lane", "expected"), SPREAD_FAULTS, ids=[row[0] for row in SPREAD_FAULTS])
 def test_a_lane_its_engine_cannot_spread(lane: str, expected: list[str], tmp_path: Path) -> None:
     assert expected == faults_of(tmp_path, lane, "two")
+
+
+def test_the_words_of_a_preflight_of_ones_own_are_filled_in_for_the_head(tmp_path: Path) -> None:
+    found = gang(
+        tmp_path, 'engine: vllm, model: folder, preflight: {command: ["{paths.models}/check", "{model}", "{x"]}'
+    )
+    assert found.preflight == Preflight(0, ("/mnt/1/check",), ("/mnt/1/folder", "{x"))
 
 
 def test_an_unknown_placeholder_that_resembles_none_lists_all(tmp_path: Path) -> None:

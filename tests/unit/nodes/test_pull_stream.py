@@ -35,6 +35,15 @@ def test_nothing_is_known_before_the_first_layer() -> None:
     assert PullStream("pulling").feed(b'{"status":') is None
 
 
+def test_the_last_word_of_docker_tells_that_it_is_over() -> None:
+    """Nobody has to wait for more news then."""
+    stream = PullStream("pulling")
+    stream.feed(b'{"status":"Digest: sha256:1234"}\r\n')
+    assert not stream.is_over
+    stream.feed(b'{"status":"Status: Downloaded newer image for x@sha256:1234"}\r\n')
+    assert stream.is_over
+
+
 def test_all_there_already() -> None:
     exists = {"status": "Already exists", "id": A}
     assert told(exists) == Progress(0, None, "registering")

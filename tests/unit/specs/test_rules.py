@@ -52,6 +52,13 @@ CASES: dict[str, tuple[str, list[Edit]]] = {
         "16:15: tensor 2 x pipeline 2 = 4 GPUs on 2 nodes is 2 a node, too many for n1, n2 (n1 has 1)",
         [("    nodes: 2\n", "    nodes: 2\n    parallel: {tensor: 2, pipeline: 2}\n")],
     ),
+    "a node without GPUs among nodes that have some": (
+        "16:15: tensor 2 = 2 GPUs on 2 nodes is 1 a node, too many for n2 (n2 has 0)",
+        [
+            ("    nodes: 2\n", "    nodes: 2\n    parallel: {tensor: 2}\n"),
+            ("2.lan}, platform: linux/arm64, gpus: 1", "2.lan}, platform: linux/arm64"),
+        ],
+    ),
     "a lane takes fewer GPUs a rank than it is split over": (
         "16:15: tensor 4 = 4 GPUs on 2 nodes is 2 a node, too many for n1, n2 (n1 has 1)",
         [("    nodes: 2\n", "    nodes: 2\n    parallel: {tensor: 4}\n    gpus: 1\n"), ("gpus: 1", "gpus: 2")],

@@ -8,6 +8,8 @@ from tests.unit.specs.helpers import BASE, edited, faults, loaded, messages
 
 Edit = tuple[str, str]
 
+JSON_PATH = r"^[A-Za-z0-9_$][A-Za-z0-9_$-]*(\.[A-Za-z0-9_$-]+)*$"
+
 CASES: dict[str, tuple[str, Edit]] = {
     "text for a number": ("3:58: nodes.n1.gpus: wants a whole number, found text", ("gpus: 1", "gpus: one")),
     "a fraction for a number": ("3:58: nodes.n1.gpus: wants a whole number, found 1.5", ("gpus: 1", "gpus: 1.5")),
@@ -88,6 +90,22 @@ CASES: dict[str, tuple[str, Edit]] = {
     "a look that comes too late": (
         "15:13: lanes.duo.health: `interval` is longer than `boot`",
         ("nodes: 2", "health: {boot: 1m, interval: 1h}"),
+    ),
+    "a stall that comes too late": (
+        "15:13: lanes.duo.health: `stall` is longer than `boot`",
+        ("nodes: 2", "health: {boot: 1m, stall: 1h}"),
+    ),
+    "a path into a reply with a hole": (
+        f"15:47: lanes.duo.health.probes[0].expect_json: is not of the form {JSON_PATH}",
+        ("nodes: 2", "health: {probes: [{chat: a, expect_json: {a..b: 1}}]}"),
+    ),
+    "a command of a probe without a program": (
+        "15:34: lanes.duo.health.probes[0].command[0]: the first word is empty",
+        ("nodes: 2", "health: {probes: [{command: ['', x]}]}"),
+    ),
+    "a preflight without a program": (
+        "15:27: lanes.duo.preflight.command[0]: the first word is empty",
+        ("nodes: 2", "preflight: {command: [' ']}"),
     ),
     "a path that no request can hold": (
         "15:37: lanes.duo.health.probes[0].http.path: '/a b' is not a path on the head",
