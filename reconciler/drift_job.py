@@ -45,11 +45,15 @@ MEMORY = "drift.told."
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked of a look. `deadline_s`: for reading one node; `within_s`: for all of it, in seconds."""
+    """What is asked of a look. `deadline_s`: for reading one node; `within_s`: for all of it, in seconds.
+
+    `is_recording`: whether anything is left in the state.
+    """
 
     deadline_s: float = OBSERVE_S
     within_s: float = 120.0
     is_probing: bool = False
+    is_recording: bool = True
     commit: Callable[[], str | None] = lambda: None
 
 
@@ -116,6 +120,8 @@ class DriftJob:
 
     async def keep(self, report: Report) -> None:
         """Keep what the next look wants to know of this one."""
+        if not self.request.is_recording:
+            return
         left = left_text(left_of(report, next(iter(self._before or ()), None)))
         await self._of_state(partial(self._add, report.at_s, left), "this report is not kept for the next one")
 
@@ -164,7 +170,7 @@ class DriftJob:
             *(self._sent(report.fleet, address, item) for address, item in due.items() if item is not None)
         )
         remembered = {names[address]: told_text(item.known) for address, item in told if item is not None}
-        if remembered:
+        if remembered and self.request.is_recording:
             await self._of_state(partial(self._remember, remembered), "these news will be told again")
 
     async def _sent(self, fleet: str, address: Address, item: News) -> tuple[Address, News | None]:

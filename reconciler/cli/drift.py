@@ -57,7 +57,10 @@ FailOnWords = Annotated[
     ),
 ]
 Probe = Annotated[bool, typer.Option("--probe", help="Put the lanes' probe questions, too.")]
-NoRecord = Annotated[bool, typer.Option("--no-record", help="Leave nothing in the state: no history, nothing new.")]
+NoRecord = Annotated[
+    bool,
+    typer.Option("--no-record", help="Leave nothing in the state: the next look does not know of this one."),
+]
 Metrics = Annotated[
     Path | None,
     typer.Option("--metrics", metavar="FILE", help="Write Prometheus metrics for the textfile collector."),
@@ -116,11 +119,10 @@ def drift(
     emitted = partial(_emitted, output=Format.JSON if as_json else output, out=out)
 
     async def work(fleet: "Fleet") -> "tuple[Report, OSError | None]":
-        job = DriftJob(fleet, Request(deadline, within, probe, partial(commit_of, fleet)))
+        job = DriftJob(fleet, Request(deadline, within, probe, not no_record, partial(commit_of, fleet)))
         report = await job.look()
         failure = emitted(report)
-        if not no_record:
-            await job.keep(report)
+        await job.keep(report)
         await job.tell(report, counting.counted(report.findings), addresses)
         _finish(job, report, metrics)
         return report, failure
