@@ -60,7 +60,7 @@ def report_of(
 ) -> Report:
     """Compared, sifted by the rules of the spec, the worst first."""
     today = time.strftime("%Y-%m-%d", time.localtime(occasion.at_s))
-    sifted = sift(findings(fleet.desired, observed, health), (), today)
+    sifted = sift(findings(fleet.desired, observed, health), fleet.desired.ignores, today)
     clusters = tuple(ClusterDrawn(name, tuple(cluster.nodes)) for name, cluster in sorted(fleet.spec.clusters.items()))
     return Report(
         fleet=fleet.desired.fleet,
@@ -78,4 +78,6 @@ def report_of(
 
 
 def _drawn(name: str, state: object) -> NodeDrawn:
-    return NodeDrawn(name, "unreachable", state.reason) if isinstance(state, Unknown) else NodeDrawn(name, "reachable")
+    if isinstance(state, Unknown):
+        return NodeDrawn(name, "off" if state.is_declared else "unreachable", state.reason)
+    return NodeDrawn(name, "reachable")

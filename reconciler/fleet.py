@@ -44,6 +44,7 @@ from reconciler.engines import RULES, desired_fleet
 from reconciler.execution.secrets import Secrets
 from reconciler.images import lockfile
 from reconciler.nodes import protocols
+from reconciler.nodes.absent import without_absent
 from reconciler.nodes.observation import observe_all, with_inventory, with_models
 from reconciler.threads import in_thread
 from reconciler.version import TOOL
@@ -96,7 +97,7 @@ class Fleet:
         lock = lockfile.read(spec.root)
         desired = desired_fleet(spec, lock)
         insist_on_agreement(lock, desired)
-        return cls(spec, desired, connect(spec), open_store)
+        return cls(spec, desired, without_absent(connect(spec), spec, _today()), open_store)
 
     async def __aenter__(self) -> Self:
         return self
@@ -168,8 +169,7 @@ class Fleet:
 
     def options(self, commit: str | None = None, *, allow_empty: bool = False) -> PlanOptions:
         """What plans of today are made with: the day that silences are held against, and the checks of packages."""
-        today = time.strftime("%Y-%m-%d")
-        return PlanOptions(TOOL, commit, allow_empty, today, plugins.checks())
+        return PlanOptions(TOOL, commit, allow_empty, _today(), plugins.checks())
 
     def doctor(self, observed: Observed) -> Diagnosis:
         """What every check says of the nodes and lanes. Changes nothing."""
@@ -270,3 +270,8 @@ class Fleet:
         else:
             for line in await session.containers.logs(container, tail):
                 yield line
+
+
+def _today() -> str:
+    """The day, as specs write it."""
+    return time.strftime("%Y-%m-%d")

@@ -2,13 +2,14 @@
 
 from specs.diagnostics import Diagnostic, Place, SpecErrors, did_you_mean
 from specs.draft import Draft, Placed
+from specs.drift import Drift, Ignore
 from specs.environment import Secret
 from specs.forge import Forge
 from specs.gitops import Budget, Gitops, HealBudget, Window
 from specs.health import Health, HttpProbe, Limits, Performance, Probe
 from specs.image_texts import ImageText, image_texts, rewritten
 from specs.images import ImageRef
-from specs.inventory import Cluster, Docker, Images, Interface, Nccl, Node, Registry, Ssh
+from specs.inventory import Cluster, Docker, Images, Interface, Nccl, Node, Off, Registry, Ssh
 from specs.lanes import Lane, Model, Mount, Parallel, Parked, Placement, Preflight
 from specs.loader import load, load_inventory
 from specs.model import Spec
@@ -26,11 +27,13 @@ __all__ = [
     "Diagnostic",
     "Docker",
     "Draft",
+    "Drift",
     "Forge",
     "Gitops",
     "HealBudget",
     "Health",
     "HttpProbe",
+    "Ignore",
     "ImageRef",
     "ImageText",
     "Images",
@@ -41,6 +44,7 @@ __all__ = [
     "Mount",
     "Nccl",
     "Node",
+    "Off",
     "Parallel",
     "Parked",
     "Performance",

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, Strict
 
+from specs.days import Day
 from specs.diagnostics import refuse
 from specs.fields import (
     Address,
@@ -18,6 +19,7 @@ from specs.fields import (
     Port,
     Protected,
     ProxyJump,
+    Reason,
     User,
 )
 from specs.paths import PLACEHOLDER, AbsolutePath
@@ -125,6 +127,15 @@ class Interface(Record):
     address: Address = Field(description="its IP address, without a prefix length")
 
 
+class Off(Record):
+    """A node that is powered off, and known to be: it is never contacted, and what is placed on it waits."""
+
+    reason: Reason = Field(description="why it is off")
+    until: Day | None = Field(
+        default=None, description="the last day on which it is, for example 2026-12-24; default: until this key goes"
+    )
+
+
 class Node(Record):
     """One machine reached by SSH that runs Docker."""
 
@@ -140,6 +151,10 @@ class Node(Record):
     )
     paths: dict[Name, AbsolutePath] = Field(
         default_factory=dict, description="folders on the node that lanes and models name as {paths.NAME}"
+    )
+
+    off: Off | None = Field(
+        default=None, description="declares the node powered off; default: it is on, and one that is silent is told"
     )
 
     def expand(self, text: str) -> str:

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from specs.diagnostics import Diagnostic, SpecErrors
 from specs.draft import Draft
+from specs.drift import Drift
 from specs.fields import Name, RegistryHost, StatePlace
 from specs.files import Files
 from specs.gitops import Gitops
@@ -31,6 +32,9 @@ _SECTIONS: dict[str, type[Record]] = {
     "models": Model,
     "lanes": Lane,
 }
+
+_SETTINGS: dict[str, type[Record]] = {"checks": Checks, "drift": Drift, "gitops": Gitops}
+"""Sections that are one object each, every key of which has a default."""
 
 _WORDS: Shape = {"*": Mode.TEXT}
 _COMMAND: dict[str, Mode | Shape] = {"env": _WORDS, "argv": _WORDS, "entrypoint": _WORDS}
@@ -63,21 +67,14 @@ def load(path: Path, rules: tuple[Rule, ...] = ()) -> Spec:
     fleet = parts.fleet(required=files.complete)
     sections = {name: parts.section(name) for name in _SECTIONS}
     placements = parts.placements()
-    images, state, retain, checks = parts.images(), parts.state(), parts.retain(), parts.checks()
-    gitops = parts.gitops()
+    images, state, retain = parts.images(), parts.state(), parts.retain()
+    settings = {name: parts.settings(name) for name in _SETTINGS}
     draft = _draft(sections, placements, files)
     for rule in (*RULES, *rules):
         faults.extend(rule(draft))
     if faults or fleet is None or images is None:
         raise SpecErrors(faults)
-    kept: dict[str, Any] = {
-        "images": images,
-        "state": state,
-        "retain": retain,
-        "checks": checks,
-        "gitops": gitops,
-        **sections,
-    }
+    kept: dict[str, Any] = {"images": images, "state": state, "retain": retain, **settings, **sections}
     spec = Spec(fleet=fleet, placements=tuple(placements.values()), **kept)
     return spec.with_source(files.order[0].parent.absolute(), tuple(files.order), partial(value_place, files.tree))
 
@@ -157,17 +154,11 @@ class _Parts:
         found = self._check(_RETAIN.validate_python, entry.value, ("retain",)) if entry else None
         return RETAIN if found is None else found
 
-    def checks(self) -> Checks:
-        """Return how checks are taken; the default where nobody says so, or after a fault."""
-        entry = self.tree.entries.get("checks")
-        found = self._check(Checks.model_validate, entry.value, ("checks",), model=Checks) if entry else None
-        return Checks() if found is None else found
-
-    def gitops(self) -> Gitops:
-        """Return what the agent may do; the default where nobody says so, or after a fault."""
-        entry = self.tree.entries.get("gitops")
-        found = self._check(Gitops.model_validate, entry.value, ("gitops",), model=Gitops) if entry else None
-        return Gitops() if found is None else found
+    def settings(self, name: str) -> Record:
+        """Return a section of settings; the default where nobody says so, or after a fault."""
+        model, entry = _SETTINGS[name], self.tree.entries.get(name)
+        found = self._check(model.model_validate, entry.value, (name,), model=model) if entry else None
+        return model() if found is None else found
 
     def placements(self) -> dict[int, Placement]:
         """Return the valid placements by their position in the list."""

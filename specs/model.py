@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import Field, PrivateAttr, Strict
 
 from specs.diagnostics import Place
+from specs.drift import Drift
 from specs.fields import Name, RegistryHost, StatePlace
 from specs.gitops import Gitops
 from specs.inventory import Cluster, Images, Node, Registry
@@ -53,6 +54,7 @@ class Spec(Record):
         description="how many earlier generations of each placement stay on its nodes, stopped, for `fleet rollback`",
     )
     checks: Checks = Field(default=Checks(), description="how checks are taken; `fleet doctor --list` explains each")
+    drift: Drift = Field(default=Drift(), description="what `fleet drift` lets pass")
     nodes: dict[Name, Node] = Field(default_factory=dict, description="the machines by name")
     clusters: dict[Name, Cluster] = Field(default_factory=dict, description="ordered sets of nodes by name")
     models: dict[Name, Model] = Field(default_factory=dict, description="models by name")
@@ -79,7 +81,8 @@ class Spec(Record):
         """ "sha256:<hex>" of the content: independent of the order of keys, comments, the layout in files.
 
         Values that equal their default do not count, so that a new field does not change old fingerprints; nor does how
-        images are moved, where the state is, and what the agent may do, which change nothing of what runs.
+        images are moved, where the state is, what drift is let pass, and what the agent may do,
+        which change nothing of what runs.
         """
         canonical = json.dumps(self._canonical(), sort_keys=True, separators=(",", ":"))
         return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
@@ -105,7 +108,7 @@ class Spec(Record):
         return origin.find(loc) if origin.find else Place(origin.root)
 
     def _canonical(self) -> dict[str, object]:
-        content = self.model_dump(mode="json", exclude_defaults=True, exclude={"images", "state", "gitops"})
+        content = self.model_dump(mode="json", exclude_defaults=True, exclude={"images", "state", "drift", "gitops"})
         for name, node in self.nodes.items():
             ssh = content["nodes"][name]["ssh"]
             for key in ("identity_file", "known_hosts"):

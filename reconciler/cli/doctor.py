@@ -76,10 +76,11 @@ def doctor(
 def _exit(found: "Diagnosis") -> int:
     from reconciler.core.checks import Result
     from reconciler.core.exits import Exit
+    from reconciler.core.unknown import unreachable
 
     if found.of(Result.FAIL):
         return Exit.REFUSED
-    return Exit.UNREACHABLE if found.unknown else Exit.OK
+    return Exit.UNREACHABLE if unreachable(found.unknown) else Exit.OK
 
 
 def _meant(fleet: "Fleet", names: list[str] | tuple[str, ...]) -> tuple[frozenset[str] | None, frozenset[str] | None]:

@@ -89,6 +89,7 @@ def ls(
 ) -> None:
     """Observe, judge, show."""
     from reconciler.core.exits import Exit
+    from reconciler.core.unknown import unreachable
     from reconciler.views.stock_text import stock_json, stock_text
 
     fleet = load(context, file)
@@ -96,7 +97,7 @@ def ls(
     found = run(context, with_fleet(fleet, lambda fleet: _stock(fleet, deadline)))
     shown = found.on(node) if node else found
     say(stock_json(shown) if as_json else stock_text(shown))
-    raise typer.Exit(Exit.UNREACHABLE if shown.unknown else Exit.OK)
+    raise typer.Exit(Exit.UNREACHABLE if unreachable(shown.unknown) else Exit.OK)
 
 
 def sync(
@@ -161,12 +162,13 @@ def _part(plan: "GcPlan", only: Part | None) -> "GcPlan":
 async def _carry_out(fleet: "Fleet", plan: "GcPlan", *, yes: bool, as_json: bool) -> int:
     """Show the plan, ask unless told not to, collect; the exit code."""
     from reconciler.core.exits import Exit
+    from reconciler.core.unknown import unreachable
     from reconciler.views.stock_text import gc_text
 
     if not as_json:
         say(gc_text(plan))
     if plan.is_empty:
-        code = Exit.UNREACHABLE if plan.unknown else Exit.OK
+        code = Exit.UNREACHABLE if unreachable(plan.unknown) else Exit.OK
         if as_json:
             say_json({"exit": int(code), "plan": plan, "result": None})
         return code
@@ -203,7 +205,8 @@ def _told(done: "Collected") -> "ImagesCollected":
 
 def _exit(plan: "GcPlan", done: "Collected") -> int:
     from reconciler.core.exits import Exit
+    from reconciler.core.unknown import unreachable
 
     if done.failed:
         return int(Exit.UNCHANGED)
-    return int(Exit.UNREACHABLE if plan.unknown or done.unknown else Exit.OK)
+    return int(Exit.UNREACHABLE if unreachable((*plan.unknown, *done.unknown)) else Exit.OK)

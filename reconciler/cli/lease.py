@@ -60,6 +60,7 @@ def ls(
 ) -> None:
     """Ask all nodes, show."""
     from reconciler.core.exits import Exit
+    from reconciler.core.unknown import unreachable
     from reconciler.execution.leasing import leases_of
     from reconciler.views.lease_text import lease_text
 
@@ -71,7 +72,7 @@ def ls(
         say_json(found)
     else:
         say(lease_text(found))
-    raise typer.Exit(Exit.UNREACHABLE if any(item.unknown for item in found) else Exit.OK)
+    raise typer.Exit(Exit.UNREACHABLE if unreachable(item.unknown for item in found) else Exit.OK)
 
 
 def break_lease(

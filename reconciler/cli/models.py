@@ -80,12 +80,13 @@ def ls(
 ) -> None:
     """Look, judge, show."""
     from reconciler.core.exits import Exit
+    from reconciler.core.unknown import unreachable
     from reconciler.views.model_text import model_stock_json, model_stock_text
 
     fleet = _loaded(context, file, model, node)
     found = run(context, with_fleet(fleet, lambda fleet: _stock(fleet, model, node, deadline)))
     say(model_stock_json(found) if as_json else model_stock_text(found))
-    raise typer.Exit(Exit.UNREACHABLE if found.unknown else Exit.OK)
+    raise typer.Exit(Exit.UNREACHABLE if unreachable(found.unknown) else Exit.OK)
 
 
 def verify(
@@ -166,7 +167,8 @@ def _tell(node: str, model: str, news: "Progress") -> None:
 def _exit(proofs: "tuple[Proof | Unknown, ...]") -> int:
     from reconciler.core.exits import Exit
     from reconciler.core.observed import Unknown
+    from reconciler.core.unknown import unreachable
 
     if any(not isinstance(item, Unknown) and item.faults for item in proofs):
         return int(Exit.CHANGES)
-    return int(Exit.UNREACHABLE if any(isinstance(item, Unknown) for item in proofs) else Exit.OK)
+    return int(Exit.UNREACHABLE if unreachable(proofs) else Exit.OK)

@@ -217,13 +217,16 @@ async def _pinned(
 
 
 def _nodes(wiring: Wiring, inventory: "specs.Spec", node: str) -> "protocols.Fleet":
+    import time
+
     import specs
     from reconciler.fleet import over_ssh
+    from reconciler.nodes.absent import without_absent
 
     if node not in inventory.nodes:
         hint = specs.did_you_mean(node, inventory.nodes)
         raise typer.BadParameter(f"there is no node {node} in the spec. {hint}".strip(), param_hint="--from")
-    return (wiring.connect or over_ssh)(inventory)
+    return without_absent((wiring.connect or over_ssh)(inventory), inventory, time.strftime("%Y-%m-%d"))
 
 
 async def _one(pinner: "Pinner", written: str, ask: Ask) -> "Pinned":

@@ -52,6 +52,7 @@ def status(
     import asyncio
 
     from reconciler.core.outcome import Exit
+    from reconciler.core.unknown import unreachable
 
     async def work(fleet: "Fleet") -> "FleetStatus":
         now_s = time.time()
@@ -66,7 +67,7 @@ def status(
         from reconciler.views.status_text import status_text
 
         say(status_text(found))
-    raise typer.Exit(Exit.UNREACHABLE if found.unknown else Exit.OK)
+    raise typer.Exit(Exit.UNREACHABLE if unreachable(found.unknown) else Exit.OK)
 
 
 def _with_holds(fleet: "Fleet", found: "FleetStatus", past: "Remembered") -> "FleetStatus":

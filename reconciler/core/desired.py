@@ -267,6 +267,7 @@ class Desired:
     transfer: TransferSettings = TransferSettings()
     retain: int = 0
     silences: tuple[Silence, ...] = ()
+    ignores: tuple[Ignore, ...] = ()
 
     @cached_property
     def declarations(self) -> Mapping[str, NodeDeclaration]:

@@ -5,7 +5,6 @@ Everything here is read, nothing is concluded; conclusions are the planner's.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Literal
 
 from reconciler.core.canonical import fingerprint
@@ -14,34 +13,11 @@ from reconciler.core.host import NOTHING_KNOWN, Host
 from reconciler.core.lock import LockedImage
 from reconciler.core.models import ModelFacts, ModelPlace
 from reconciler.core.secret_marks import NO_MARKS, NOTHING_SEEN, SecretMarks, SeenSecrets
+from reconciler.core.unknown import Unknown as Unknown  # noqa: PLC0414 - a part of what is observed
+from reconciler.core.unknown import UnknownKind as UnknownKind  # noqa: PLC0414
 
 RUNNING_STATES = frozenset({"running", "paused", "restarting"})
 """States in which a container holds memory, GPUs and ports (or will again without anybody's doing)."""
-
-
-class UnknownKind(StrEnum):
-    """Why a node could not be read. Values are stable: they are in JSON outputs."""
-
-    UNRESOLVED = "unresolved"
-    REFUSED = "refused"
-    TIMEOUT = "timeout"
-    HOST_KEY_UNKNOWN = "host-key-unknown"
-    HOST_KEY_CHANGED = "host-key-changed"
-    AUTH = "auth"
-    DOCKER_DENIED = "docker-denied"
-    DOCKER_DOWN = "docker-down"
-    LOST = "lost"
-    BAD_REPLY = "bad-reply"
-
-
-@dataclass(frozen=True)
-class Unknown:
-    """A node of which nothing is known now: what happened, and what a person can do about it."""
-
-    node: str
-    kind: UnknownKind
-    reason: str
-    hint: str = ""
 
 
 @dataclass(frozen=True)

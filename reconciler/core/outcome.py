@@ -3,6 +3,7 @@
 from reconciler.core.exits import Exit
 from reconciler.core.machine import BAD, GOOD, TURNING_PHASES, Machine, Status
 from reconciler.core.plan import Op, Phase, Plan, Step
+from reconciler.core.unknown import unreachable
 
 __all__ = ["Exit", "apply_exit", "plan_exit"]
 
@@ -13,7 +14,7 @@ def plan_exit(plan: Plan, *, changes_count: bool) -> Exit:
     """The exit code of showing a plan. With `changes_count`, something to do is `CHANGES`."""
     if plan.refusals:
         return Exit.REFUSED
-    if plan.unknown:
+    if unreachable(plan.unknown):
         return Exit.UNREACHABLE
     if changes_count and not plan.is_settled:
         return Exit.CHANGES
@@ -26,7 +27,7 @@ def apply_exit(machine: Machine) -> Exit:
         return Exit.INTERRUPTED
     bad = [step for step in machine.with_status(*BAD) if step.phase is not Phase.ROLLBACK]
     if not bad:
-        return Exit.UNREACHABLE if machine.plan.unknown else Exit.OK
+        return Exit.UNREACHABLE if unreachable(machine.plan.unknown) else Exit.OK
     if not all(is_as_before(machine, step) for step in bad):
         return Exit.NEEDS_A_PERSON
     if all(machine.status[step.id] is Status.STALE and not machine.way_back(step.gang) for step in bad):

@@ -15,6 +15,7 @@ from reconciler.core.desired import Gang
 from reconciler.core.diff import FieldChange
 from reconciler.core.observed import Unknown
 from reconciler.core.transfer import Transfer
+from reconciler.core.unknown import unreachable
 
 SCHEMA = "fleet.plan/1"
 
@@ -220,8 +221,12 @@ class Plan:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the fleet is proved to be what the spec wants: nothing to do, nothing refused or deferred."""
-        return self.is_empty and not self.refusals and not self.deferred
+        """Whether the fleet is proved to be what the spec wants: nothing to do, nothing refused or deferred.
+
+        What waits for nodes alone that are declared off is as the spec says.
+        """
+        waits = self.deferred and not (self.unknown and not unreachable(self.unknown))
+        return self.is_empty and not self.refusals and not waits
 
     def gang(self, address: str) -> Gang:
         """The wanted gang of this address. Raises KeyError for one that the plan does not boot or prove."""

@@ -12,6 +12,7 @@ from reconciler.core.gate import Health, Verdict, judge_ranks
 from reconciler.core.host import Clock
 from reconciler.core.observed import Observed, Placed, Unknown
 from reconciler.core.plan import Foreign
+from reconciler.core.unknown import unreachable
 from reconciler.core.withhold import Failed, Held
 
 
@@ -28,6 +29,7 @@ class Reach(StrEnum):
 
     REACHABLE = "reachable"
     UNREACHABLE = "unreachable"
+    OFF = "powered-off"  # as the spec declares it
 
 
 @dataclass(frozen=True)
@@ -127,11 +129,17 @@ def lane_status(view: GangView, verdict: Verdict | None) -> LaneStatus:
         served_name=gang.gate.served_name,
         sync=sync,
         health=verdict.health,
-        reach=Reach.UNREACHABLE if view.unknown else Reach.REACHABLE,
+        reach=_reach(view.unknown),
         detail=detail,
         phase=verdict.phase if verdict.health is Health.PROGRESSING else "",
         ranks=_unread_ranks(view) if view.unknown else tuple(_rank_status(rank) for rank in view.ranks),
     )
+
+
+def _reach(unknown: tuple[Unknown, ...]) -> Reach:
+    if unreachable(unknown):
+        return Reach.UNREACHABLE
+    return Reach.OFF if unknown else Reach.REACHABLE
 
 
 def started_at(view: GangView) -> str:
@@ -222,12 +230,13 @@ def _rank_status(view: RankView) -> RankStatus:
 
 
 def _unread_ranks(view: GangView) -> tuple[RankStatus, ...]:
-    lost = {state.node: state.reason for state in view.unknown}
+    lost = {state.node: state for state in view.unknown}
     return tuple(_unread_rank(view.gang, index, lost) for index in range(len(view.gang.ranks)))
 
 
-def _unread_rank(gang: Gang, index: int, lost: Mapping[str, str]) -> RankStatus:
+def _unread_rank(gang: Gang, index: int, lost: Mapping[str, Unknown]) -> RankStatus:
     rank = gang.ranks[index]
-    reach = Reach.UNREACHABLE if rank.node in lost else Reach.REACHABLE
-    detail = lost.get(rank.node, "not judged: another node of the gang cannot be read")
+    own = lost.get(rank.node)
+    reach = _reach((own,) if own else ())
+    detail = own.reason if own else "not judged: another node of the gang cannot be read"
     return RankStatus(rank.index, rank.node, rank.role, None, Sync.UNKNOWN, Health.UNKNOWN, reach, detail)

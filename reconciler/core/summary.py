@@ -7,6 +7,7 @@ from reconciler.core.identity import unproved_name
 from reconciler.core.machine import BAD, GOOD, Machine, Status
 from reconciler.core.outcome import Exit, is_as_before, is_fault_of_version
 from reconciler.core.plan import Change, Kind, Op, Phase, Plan, Step, is_foreign, is_return
+from reconciler.core.unknown import unreachable
 
 _PAST = {
     Kind.BOOT: "booted",
@@ -27,7 +28,8 @@ def apply_summary(machine: Machine, code: Exit) -> str:
         stopped = f"; stopped until then: {_kept(machine, [stop for _, stop in held])}" if held else ""
         return f"interrupted with {len(left)} steps not done{stopped}; {_onward(machine)} goes on from here"
     if code in {Exit.OK, Exit.UNREACHABLE}:
-        rest = f"; not reached: {', '.join(item.node for item in machine.plan.unknown)}" if machine.plan.unknown else ""
+        silent = unreachable(machine.plan.unknown)
+        rest = f"; not reached: {', '.join(item.node for item in silent)}" if silent else ""
         return f"{_done(machine)}{rest}"
     gangs = ", ".join(sorted(_failed(machine)))
     if code is Exit.REFUSED:

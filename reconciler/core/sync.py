@@ -12,6 +12,7 @@ from reconciler.core.options import PlanOptions
 from reconciler.core.plan import Change, Deferred, Kind, Plan, Refusal, Step, refusal_of, sealed
 from reconciler.core.staging import Staging
 from reconciler.core.steps import pull_step
+from reconciler.core.unknown import not_read
 
 REASON = "its image is to be there before it is needed"
 
@@ -85,7 +86,7 @@ def view_of_nodes(gang: Gang, observed: Observed) -> GangView:
 
 
 def _deferred(view: GangView) -> Deferred:
-    return Deferred(view.gang.address, f"{', '.join(state.node for state in view.unknown)} cannot be read")
+    return Deferred(view.gang.address, not_read(view.unknown))
 
 
 def _changes(part: _Part) -> Iterator[Change]:

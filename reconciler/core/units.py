@@ -14,6 +14,7 @@ from functools import cached_property
 
 from reconciler.core.classify import GangView, Rule, Situation
 from reconciler.core.observed import Placed
+from reconciler.core.unknown import not_read
 
 BOOTS = frozenset({Situation.ABSENT, Situation.STOPPED, Situation.CHANGED, Situation.DRIFTED, Situation.BROKEN})
 """Situations that are mended by booting the gang."""
@@ -138,8 +139,7 @@ def tie(candidates: tuple[Candidate, ...], units: tuple[Unit, ...]) -> Ties:
         if candidate.is_refused:
             ties.blocked[candidate.address] = "refused"
         elif candidate.is_unknown:
-            names = ", ".join(state.node for state in candidate.view.unknown)
-            ties.blocked[candidate.address] = f"{names} cannot be read"
+            ties.blocked[candidate.address] = not_read(candidate.view.unknown)
     while _spread(ties):
         pass
     return ties

@@ -11,6 +11,7 @@ from reconciler.core.desired import (
     Desired,
     Gang,
     HealthGate,
+    Ignore,
     NodeDeclaration,
     Preflight,
     RankSpec,
@@ -56,6 +57,10 @@ def desired_fleet(spec: specs.Spec, lock: Lock = NO_LOCK) -> Desired:
         retain=spec.retain,
         silences=tuple(
             Silence(item.check, item.address, item.reason, item.until.isoformat()) for item in spec.checks.silence
+        ),
+        ignores=tuple(
+            Ignore(item.kind, item.address, item.field, item.reason, item.until.isoformat())
+            for item in spec.drift.ignore
         ),
     )
 

@@ -19,7 +19,8 @@ def _lines(found: Diagnosis, *, whole: bool) -> Iterator[str]:
     counts = {result: len(found.of(result)) for result in ORDER}
     yield f"fleet {found.fleet} · {count(len(found.findings), 'check')} made: {_summary(counts)}"
     for state in found.unknown:
-        yield f"  ? {state.node} cannot be read: {state.reason}"
+        told = f"- {state.node}" if state.is_declared else f"? {state.node} cannot be read"
+        yield f"  {told}: {state.reason}"
         yield from (f"      {line}" for line in state.hint.splitlines())
     shown = [item for item in found.findings if whole or item.result in {Result.FAIL, Result.WARN}]
     for address in _addresses(shown):

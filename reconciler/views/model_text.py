@@ -87,7 +87,7 @@ def proofs_json(fleet: str, proofs: Iterable[Proof | Unknown]) -> str:
 
 def _unknown(states: Sequence[Unknown]) -> Iterator[str]:
     for state in states:
-        yield f"! {state.node}: {state.reason}"
+        yield f"{'-' if state.is_declared else '!'} {state.node}: {state.reason}"
         yield from (f"    {line}" for line in state.hint.splitlines())
 
 

@@ -110,7 +110,8 @@ def _in_the_way(plan: Plan) -> Iterator[_Line]:
 
 def _remarks(plan: Plan) -> Iterator[_Line]:
     for state in plan.unknown:
-        yield _Line(TOLD, f"- **unreachable** {code(state.node)}: {_told(state.reason)}")
+        told = "powered off" if state.is_declared else "unreachable"
+        yield _Line(TOLD, f"- **{told}** {code(state.node)}: {_told(state.reason)}")
     for item in plan.deferred:
         yield _Line(TOLD, f"- **deferred** {code(item.gang)}: {_told(item.reason)}")
     for passed in plan.silenced:

@@ -8,6 +8,7 @@ from functools import cached_property
 from reconciler.core.diff import FieldChange
 from reconciler.core.estimates import NOTHING, Estimates
 from reconciler.core.plan import Change, Foreign, Kind, Op, Outage, Plan, Refusal, Step, Withheld
+from reconciler.core.unknown import unreachable
 from reconciler.views.transfer_text import Told, fetch_lines, short, transfer_lines
 from reconciler.views.words import count, dark_time, duration, expected_dark_time, one_line, shortened
 
@@ -62,7 +63,7 @@ def total(plan: Plan) -> str:
         return f"Plan: {told}{away}."
     if plan.unknown and not plan.observed:
         return "No node answered, so nothing is known of what would change."
-    if plan.deferred or plan.unknown:
+    if unreachable(plan.unknown) or not plan.is_settled:
         return "No changes on the nodes that answer."
     return "No changes."
 
@@ -188,15 +189,18 @@ def _headline(plan: Plan, observed_s: float | None) -> str:
     seen = f"{count(len(plan.observed), 'node')} observed"
     if observed_s is not None:
         seen += f" in {observed_s:.1f} s"
-    if plan.unknown:
-        seen += f", {len(plan.unknown)} unreachable"
+    silent = unreachable(plan.unknown)
+    if silent:
+        seen += f", {len(silent)} unreachable"
+    if len(silent) < len(plan.unknown):
+        seen += f", {len(plan.unknown) - len(silent)} powered off"
     parts.append(seen)
     return " · ".join(parts)
 
 
 def _unknown(plan: Plan) -> Iterator[str]:
     for state in plan.unknown:
-        yield f"  ! {state.node}: {state.reason}"
+        yield f"  {'-' if state.is_declared else '!'} {state.node}: {state.reason}"
         yield from (f"      {line}" for line in state.hint.splitlines())
 
 

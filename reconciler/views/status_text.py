@@ -19,7 +19,7 @@ def _lines(status: FleetStatus) -> Iterator[str]:
     told = ", ".join(f"{counts[health]} {health}" for health in Health if counts[health])
     yield f"fleet {status.fleet} · {count(len(status.lanes), 'lane')} wanted{f': {told}' if told else ''}"
     for state in status.unknown:
-        yield f"  ! {state.node}: {state.reason}"
+        yield f"  {'-' if state.is_declared else '!'} {state.node}: {state.reason}"
         yield from (f"      {line}" for line in state.hint.splitlines())
     for lane in status.lanes:
         yield ""

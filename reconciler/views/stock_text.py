@@ -229,7 +229,7 @@ def _collected(done: Collected) -> Iterator[str]:
 
 def _unknown(states: Iterable[Unknown], so: str) -> Iterator[str]:
     for state in states:
-        yield f"  ! {state.node}: {state.reason}{so}"
+        yield f"  {'-' if state.is_declared else '!'} {state.node}: {state.reason}{so}"
         yield from _indented(state.hint)
 
 

@@ -33,7 +33,7 @@ from specs.rules.references import (
     placement_names_exist,
 )
 from specs.rules.requirements import requirements_are_met
-from specs.rules.silences import silenced_places_exist
+from specs.rules.silences import ignored_places_exist, silenced_places_exist
 
 Rule = Callable[[Draft], Iterator[Diagnostic]]
 
@@ -64,5 +64,6 @@ RULES: tuple[Rule, ...] = (
     requirements_are_met,
     silenced_places_exist,
     protected_lanes_exist,
+    ignored_places_exist,
 )
 """Every rule; their order does not matter, for diagnostics are sorted."""

@@ -12,7 +12,16 @@ WILD = frozenset("*?[")
 
 def silenced_places_exist(draft: Draft) -> Iterator[Diagnostic]:
     """The node of a silence, or its cluster and lane, is defined: else nothing would ever be let pass by it."""
-    for loc, entry in select(draft.tree, "checks", "silence", "*", "address"):
+    yield from _dangling(draft, "A silence", "checks", "silence", "*", "address")
+
+
+def ignored_places_exist(draft: Draft) -> Iterator[Diagnostic]:
+    """The node of an ignore rule, or its cluster and lane, is defined, too."""
+    yield from _dangling(draft, "An ignore rule", "drift", "ignore", "*", "address")
+
+
+def _dangling(draft: Draft, what: str, *pattern: str) -> Iterator[Diagnostic]:
+    for loc, entry in select(draft.tree, *pattern):
         value = entry.value
         if not isinstance(value, Scalar) or WILD & set(value.text):
             continue
@@ -22,11 +31,15 @@ def silenced_places_exist(draft: Draft) -> Iterator[Diagnostic]:
                 yield draft.at(
                     loc,
                     f"no {section.removesuffix('s')} is named '{name}'",
-                    f"A silence is at a node, or at cluster/lane. The {section} are: {listing(known) or 'none'}.",
+                    f"{what} is at a node, or at cluster/lane. The {section} are: {listing(known) or 'none'}.",
                     did_you_mean(name, known),
                 )
 
 
 def _named(address: str) -> Iterator[tuple[str, str]]:
-    cluster, slash, lane = address.partition("/")
+    """The names in an address: a node, `cluster/lane`, or what findings of drift have: `cluster/lane/RANK@NODE`."""
+    place, at, node = address.partition("@")
+    cluster, slash, rest = place.partition("/")
+    lane = rest.partition("/")[0] if at else rest
     yield from (("clusters", cluster), ("lanes", lane)) if slash else (("nodes", cluster),)
+    yield from (("nodes", node),) if at else ()

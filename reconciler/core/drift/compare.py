@@ -27,7 +27,7 @@ def findings(desired: Desired, observed: Observed, health: Mapping[str, Verdict]
 def _hosts(observed: Observed) -> Iterator[Finding]:
     for node in sorted(observed.nodes):
         state = observed.nodes[node]
-        if isinstance(state, Unknown):
+        if isinstance(state, Unknown) and not state.is_declared:
             hint = "; ".join(state.hint.splitlines())
             remedy = f"nothing; {hint}" if hint else "nothing: it has to be reachable"
             yield Finding(Kind.HOST, node, "reach", "reachable", state.reason, remedy)

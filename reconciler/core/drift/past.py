@@ -45,7 +45,7 @@ def still_known(report: Report, known: Mapping[str, str]) -> dict[str, str]:
 def hidden_from(report: Report) -> Callable[[str], bool]:
     """Whether what is at an address could not be looked at: its node does not answer, or there was no time."""
     silent = {node.name for node in report.nodes if node.reach != "reachable"}
-    lanes = {lane.gang for lane in report.status.lanes if lane.reach is Reach.UNREACHABLE}
+    lanes = {lane.gang for lane in report.status.lanes if lane.reach is not Reach.REACHABLE}
 
     def is_hidden(address: str) -> bool:
         gang = "/".join(address.partition("@")[0].split("/")[:2])
