@@ -46,6 +46,14 @@ async def in_thread(call: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(_DAEMONS, call)
 
 
+def within(seconds: float, call: Callable[[], T]) -> T:
+    """What `call` returns or raises, for who has no loop. Raises `TimeoutError` after `seconds`; it is left to itself.
+
+    What raises a `TimeoutError` of its own is not told from one that took too long.
+    """
+    return _DAEMONS.submit(call).result(seconds)
+
+
 async def with_chunks(chunks: AsyncGenerator[bytes, None], work: Callable[[Iterator[bytes]], T]) -> T:
     """What `work` makes on a thread of chunks that come on this loop, one at a time. Afterwards they are ended.
 

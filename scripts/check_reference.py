@@ -66,7 +66,7 @@ large = "my_package:CHECK"
 ```
 
 With `holds_up_boots` a failure refuses boots on that node; a finding that says no `mend` gets the check's. A check is a
-pure function over facts: it contacts nothing. One that breaks is shown as unknown, with its error, and no
+pure function over facts: it contacts nothing. One that breaks, or hangs for 5 s, is shown as unknown, and no
 other check suffers from it.
 """
 

@@ -42,7 +42,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "reconciler.person",
         "reconciler.resume",
     ),
-    "reconciler.plugins": ("reconciler.core",),
+    "reconciler.plugins": ("reconciler.core", "reconciler.threads"),
     "reconciler.standing": (
         "reconciler.core",
         "reconciler.execution",

@@ -1,5 +1,6 @@
 """Checks from packages: found by their entry points, and never able to break a command."""
 
+import threading
 from importlib.metadata import EntryPoint
 
 from reconciler import plugins
@@ -49,3 +50,18 @@ def test_what_is_wrong_with_one_is_what_it_finds() -> None:
 
 def test_what_is_installed_here_can_be_loaded() -> None:
     assert isinstance(plugins.checks(), tuple)
+
+
+def test_one_that_hangs_is_unknown_and_asked_once() -> None:
+    asked, waits = [], threading.Event()
+
+    def hang(site: Site) -> list[Finding]:
+        asked.append(site.node)
+        waits.wait()
+        return []
+
+    check = plugins.hurried(NodeCheck("slow", "Is it so?", "mend it", hang), 0.05)
+    assert [Result.UNKNOWN] * 2 == [item.result for _ in range(2) for item in found(check)]
+    assert ["n1"] == asked
+    assert "it did not end within 0.05 s" in found(check)[0].evidence
+    waits.set()
