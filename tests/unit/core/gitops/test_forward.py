@@ -109,8 +109,8 @@ def test_whether_it_comes_after_is_waited_for_where_it_cannot_be_told() -> None:
 
 
 def test_a_commit_without_any_lane_is_refused_unless_it_is_meant() -> None:
-    for options in ({}, {"allow_empty": True}):
-        found = decide(scene(look([], BOTH, **options), remembered=BEFORE))
+    for is_meant in (False, True):
+        found = decide(scene(look([], BOTH, allow_empty=is_meant), remembered=BEFORE))
         assert isinstance(found, Stop)
         assert Bar.EMPTY is found.bar
     meant = replace(scene(look([], BOTH, allow_empty=True), remembered=BEFORE), settings=Settings(allow_empty=True))

@@ -112,13 +112,16 @@ def test_nor_does_one_that_failed_and_a_lane_that_it_did_not_change_is_repaired_
     remembered = replace(WAITING, applied=HEAD, attempts=(Attempt(HEAD, "x", Outcome.FAILED, NOW_S - 9000),))
     failed = Failed("c/a", NEW_A.fingerprint, "rank 1 exited 137", "run1", "noon")
     both_gone = without(BOTH, *NODES)
-    looks = {HEAD: look([NEW_A, B], both_gone, failed=[failed]), OLD: look([A, B], both_gone)}
+    looks: dict[str, Planned | None] = {
+        HEAD: look([NEW_A, B], both_gone, failed=[failed]),
+        OLD: look([A, B], both_gone),
+    }
     assert Heal(OLD, ("c/a", "c/b")) == settled(scene(None, remembered=remembered, settings=ON), looks)
 
 
 def test_never_an_upgrade_the_old_version_is_repaired_while_the_new_one_waits() -> None:
     closed = Opening(outside=Closed("outside", None))
-    looks = {HEAD: look([NEW_A, B], DEAD_A), OLD: look([A, B], DEAD_A)}
+    looks: dict[str, Planned | None] = {HEAD: look([NEW_A, B], DEAD_A), OLD: look([A, B], DEAD_A)}
     found = settled(scene(None, remembered=WAITING, settings=ON, opening=closed), looks)
     assert Heal(OLD, ("c/a",)) == found
 
@@ -167,8 +170,9 @@ def test_the_pause_of_one_lane_does_not_hold_up_another() -> None:
 def test_a_lane_that_drifts_too_often_is_given_up_loudly_and_stays_so() -> None:
     often = healed(9000.0, 6000.0, 3000.0)
     found = settled(*seen(GONE_B, remembered=often))
+    assert isinstance(found, GiveUp)
     assert GiveUp((("c/b", "it was repaired 3 times within 6 h, and drifted again"),)) == found
-    given_up = often.giving_up(dict(found.why), NOW_S)  # type: ignore[union-attr]
+    given_up = often.giving_up(dict(found.why), NOW_S)
     for now_s in (NOW_S, NOW_S + 1e6):
         left = settled(*seen(GONE_B, remembered=given_up, now_s=now_s))
         assert isinstance(left, Nothing)
