@@ -9,6 +9,7 @@ from typing import ClassVar, Protocol
 
 from reconciler.core import events
 from reconciler.core.events import RunStarted
+from reconciler.core.gitops.events import GITOPS_EVENTS
 from reconciler.core.plan import Change, Plan, Withheld
 
 SCHEMA = "fleet.event/1"
@@ -85,5 +86,6 @@ TOLD: tuple[type, ...] = (
     events.ImagesCollected,
     events.ImagePinned,
     events.StateImported,
+    *GITOPS_EVENTS,
 )
 """Every kind of event, in the order of the published schema. What is not here is told to nobody outside."""

@@ -28,7 +28,9 @@ class Metrics:
         self.applying = self._gauge("applying", "1 while the fleet is being changed.")
         self.given_up = self._gauge("given_up", "Placements that are not repaired any more.")
         self.suspended = self._gauge("suspended", "1 while a person has suspended the agent.")
-        self.commit = self._gauge("commit_info", "The newest, the last applied and the last good commit.", "role", "commit")
+        self.commit = self._gauge(
+            "commit_info", "The newest, the last applied and the last good commit.", "role", "commit"
+        )
 
     def text(self) -> bytes:
         """All of it, in the text format."""
@@ -72,7 +74,7 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "fleet"
     sys_version = ""
 
-    def do_GET(self) -> None:  # noqa: N802 - the name that http.server looks for
+    def do_GET(self) -> None:
         """Answer."""
         path = self.path.partition("?")[0]
         if path == "/metrics":
@@ -91,7 +93,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name
+    def log_message(self, format: str, *args: Any) -> None:
         """Requests are nobody's news."""
 
 

@@ -58,7 +58,7 @@ class Source:
 def source_of(text: str) -> Source:
     """The repository that is named. Raises `GitError` for one that git would take for an option."""
     if text.startswith("-") or not text.strip():
-        raise GitError("this is not the URL of a repository", "name one: --repo https://HOST/OWNER/NAME.git, or a folder")
+        raise GitError("this is not the URL of a repository", "name it as git does: a folder, or https://HOST/...")
     try:
         parts = urlsplit(text)
     except ValueError:

@@ -1,6 +1,6 @@
 """The work folder of an agent: its copy of the branch, a tree of files for each commit, its state, and who runs.
 
-    mirror.git  trees/<commit>  current -> trees/<commit>  state  lock  wake  status.json
+mirror.git  trees/<commit>  current -> trees/<commit>  state  lock  wake  status.json
 """
 
 import contextlib

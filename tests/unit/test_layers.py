@@ -112,10 +112,23 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "reconciler.gitops": (
         "specs",
         "state",
+<<<<<<< HEAD
         "reconciler.core",
         "reconciler.fleet",
         "reconciler.history",
         "reconciler.person",
+=======
+        "reconciler.applied",
+        "reconciler.core",
+        "reconciler.fleet",
+        "reconciler.forges",
+        "reconciler.history",
+        "reconciler.holds",
+        "reconciler.images",
+        "reconciler.nodes",
+        "reconciler.threads",
+        "reconciler.views",
+>>>>>>> bcb2520 (feat(gitops): the agent's copy of a branch, its work folder and its loop)
     ),
     "reconciler.cli": ("specs", "state", "reconciler"),
     "reconciler": ("reconciler.fleet",),

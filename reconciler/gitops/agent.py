@@ -1,0 +1,297 @@
+"""The loop: fetch, look, decide, carry out, rest. What is decided is `core/gitops`; here it is only done and told.
+
+A turn ends when there is nothing more to do now. What fails in it is told and tried again at the next one.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import state
+from reconciler.core.envelope import Told
+from reconciler.core.gitops import events
+from reconciler.core.gitops.decide import decide
+from reconciler.core.gitops.decision import Adopt, Apply, Commit, Decision, GiveUp, Heal, Look, Seen
+from reconciler.core.gitops.looks import Planned, learned
+from reconciler.core.gitops.memory import Remembered
+from reconciler.core.outcome import Exit
+from reconciler.gitops.carrying import Carrying, Done
+from reconciler.gitops.endpoint import Metrics
+from reconciler.gitops.git import GitError
+from reconciler.gitops.rules import Rules, rules_of
+from reconciler.gitops.log import Log
+from reconciler.gitops.looking import BrokenError, Load, Looks
+from reconciler.gitops.memory import Memory
+from reconciler.gitops.mirror import Mirror
+from reconciler.gitops.standing import Standing
+from reconciler.gitops.telling import Telling
+from reconciler.gitops.workplace import Workplace
+from reconciler.images.errors import SupplyError
+from reconciler.nodes.errors import NodeError
+
+AT_ONCE = 8
+"""So often the agent looks again without a rest: a commit, its end, what came meanwhile."""
+
+LONGEST_REST_S = 600.0
+"""Between two tries of a remote that does not answer, unless the interval is longer."""
+
+TROUBLES = (GitError, BrokenError, state.StateError, NodeError, SupplyError, OSError)
+"""What goes wrong outside of the agent, and may be well at the next turn."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """`path`: the spec within the repository, or its folder. `heal`: instead of what the spec says."""
+
+    path: str = "."
+    interval_s: float = 60.0
+    heal: str | None = None
+
+
+@dataclass
+class Turn:
+    """What one turn works with. `head`: the newest commit that is known."""
+
+    looks: Looks
+    memory: Memory
+    head: Commit | None
+    rules: Rules
+    plans: dict[str, Planned | None]
+
+    def planned(self, commit: str) -> Planned:
+        """What the look at a commit said that something was decided by."""
+        found = self.plans.get(commit)
+        if found is None:
+            raise LookupError(f"nothing was planned for {commit}")
+        return found
+
+
+class Agent:
+    """Follows one branch. Set `wake` to have it look at once, `stopping` to end it."""
+
+    def __init__(
+        self,
+        workplace: Workplace,
+        mirror: Mirror,
+        options: Options,
+        load: Load,
+        log: Log,
+        tell: Callable[[Told], object] = lambda event: None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.workplace = workplace
+        self.mirror = mirror
+        self.options = options
+        self.wake = asyncio.Event()
+        self.stopping = asyncio.Event()
+        self.metrics = Metrics()
+        self.standing = Standing(workplace, log, tell, self.metrics, now)
+        self.telling = Telling(log)
+        self.load = load
+        self._log = log
+        self._tell = tell
+        self._now = now
+        self._place = workplace.place(None)
+        self._failures = 0
+        self._beat_s = time.monotonic()
+        self._carrying: Carrying | None = None
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the loop turns: a turn takes no longer than a fetch and a look may."""
+        return time.monotonic() - self._beat_s < 3 * self.options.interval_s + 900.0
+
+    def beat(self) -> None:
+        """The loop has come by."""
+        self._beat_s = time.monotonic()
+
+    async def run(self, *, once: bool = False) -> Exit:
+        """Turn until it is told to stop; with `once`, until there is nothing more to do now. The exit code."""
+        turning = 0
+        while not self.stopping.is_set():
+            self.beat()
+            is_more = await self._unless_stopping(self._turned())
+            turning = turning + 1 if is_more else 0
+            if is_more and turning < AT_ONCE:
+                continue
+            if once:
+                break
+            await self._rest()
+        await self.telling.end()
+        return self.standing.exit(once=once)
+
+    async def _turned(self) -> bool:
+        try:
+            return await self.turn()
+        except TROUBLES as error:
+            self.metrics.errors.inc()
+            self.standing.failed("look", str(error), getattr(error, "hint", ""))
+            return False
+
+    async def turn(self) -> bool:
+        """One look at the branch and the fleet, and what follows from it; whether to look again at once."""
+        head = await self._fetched()
+        looks = Looks(self.workplace, self.mirror, self.options.path, self.load, self._now)
+        try:
+            turn = await self._begun(looks, head)
+            decision = await self._decided(turn)
+            return await self._carried_out(turn, decision)
+        finally:
+            await looks.close()
+
+    async def _fetched(self) -> str | None:
+        """The newest commit; the one that is known when the remote does not answer: repairs go on without it."""
+        try:
+            head = await self.mirror.fetch()
+        except (GitError, OSError) as error:
+            self._failures += 1
+            self.metrics.fetch_failures.inc()
+            self.standing.failed("fetch", str(error), getattr(error, "hint", ""))
+            return await self.mirror.head()
+        self._failures = 0
+        self.standing.fetched()
+        if self.standing.is_new(head):
+            self.standing.came(head, await self.mirror.subject(head))
+        return head
+
+    async def _begun(self, looks: Looks, head: str | None) -> Turn:
+        memory = Memory(self._place)
+        remembered = memory.recalled()
+        commit = await self._commit(head, remembered, memory, looks) if head else None
+        if head not in looks.fleets and remembered.applied is not None:
+            await looks.broken_by(remembered.applied)
+        fleet = looks.fleets.get(head or "") or looks.fleets.get(remembered.applied or "")
+        if fleet is not None and fleet.folder != self._place:
+            self._place = fleet.folder
+            memory = Memory(self._place)
+        spec = fleet.spec if fleet is not None else None
+        if spec is not None:
+            self.telling.about(spec)
+        return Turn(looks, memory, commit, rules_of(spec, self._now(), self.options.heal), {})
+
+    async def _commit(self, head: str, remembered: Remembered, memory: Memory, looks: Looks) -> Commit:
+        """What is to be known of the newest commit. What nobody vouches for is not even read."""
+        accepted = memory.accepted()
+        before = remembered.applied
+        forward = before is None or await self.mirror.descends(head, before)
+        descends = forward or (accepted is not None and accepted.commit == head)
+        unsigned = await self.mirror.unsigned(head) if descends else None
+        broken = await looks.broken_by(head) if descends and unsigned is None else None
+        return Commit(head, descends, unsigned, broken)
+
+    async def _decided(self, turn: Turn) -> Decision:
+        """Ask what to do until it is more than a look."""
+        while True:
+            remembered, now_s = turn.memory.recalled(), self._now()
+            suspended = turn.memory.suspended(now_s)
+            seen = Seen(now_s, turn.head, remembered, turn.plans, suspended, turn.rules.opening, turn.rules.settings)
+            decision = decide(seen)
+            if isinstance(decision, Look):
+                await self._looked(turn, decision.commit)
+            elif isinstance(decision, Adopt):
+                self._adopt(turn, decision.commit)
+            elif isinstance(decision, GiveUp):
+                turn.memory.update(partial(Remembered.giving_up, why=dict(decision.why), now_s=now_s))
+                self.standing.gave_up(dict(decision.why))
+            else:
+                self.standing.decided(turn.head, decision, turn.memory.recalled(), suspended, turn.plans)
+                self._tidy(turn)
+                return decision
+
+    def _adopt(self, turn: Turn, commit: str) -> None:
+        planned = turn.planned(commit)
+        turn.memory.update(lambda before: learned(replace(before, applied=commit), commit, planned))
+        self.workplace.point(commit)
+        self.telling.applied(commit, "nothing to do: the fleet is as this commit says")
+
+    async def _looked(self, turn: Turn, commit: str) -> None:
+        self.beat()
+        planned = await turn.looks.planned(commit)
+        turn.plans[commit] = planned
+        if planned is None:
+            return
+        plan = planned.plan
+        self._tell(events.CommitPlanned(commit, plan.id, len(plan.steps), plan.changes))
+        turn.memory.update(lambda before: learned(before, commit, planned))
+
+    def _tidy(self, turn: Turn) -> None:
+        """Forget the files of commits that no decision asks for any more."""
+        memory = turn.memory.recalled()
+        named = {memory.applied, memory.good, turn.head.id if turn.head else None}
+        self.workplace.keep({*filter(None, named), *(item.commit for item in memory.proven)})
+
+    async def _carried_out(self, turn: Turn, decision: Decision) -> bool:
+        if isinstance(decision, Apply | Heal):
+            planned = turn.planned(decision.commit)
+            head = turn.head.id if turn.head is not None else decision.commit
+            fleet = await turn.looks.fleet(decision.commit)
+            self.workplace.point(decision.commit)
+            self._carrying = Carrying(self, fleet, turn.memory, planned, head)
+            try:
+                done = await (
+                    self._carrying.apply(decision) if isinstance(decision, Apply) else self._carrying.heal(decision)
+                )
+            finally:
+                self._carrying = None
+            return self._ended(done)
+        if turn.head is not None:
+            self.telling.stands(turn.head.id, decision)
+        return False
+
+    def _ended(self, done: Done) -> bool:
+        self.standing.ended(done.exit)
+        return done.is_superseded or done.exit not in {Exit.LEASE_HELD, Exit.INTERRUPTED, Exit.ERROR}
+
+    async def superseding(self, commit: str, head: str, looks: Looks) -> str | None:
+        """Fetch; the newest commit where it may take the place of `commit`, which is being carried out, else None.
+
+        `head`: the newest one when that began. One that is not fit interrupts nothing.
+        """
+        self.beat()
+        newest = await self._fetched()
+        if newest is None or newest in {head, commit}:
+            return None
+        memory = Memory(self._place)
+        found = await self._commit(newest, memory.recalled(), memory, looks)
+        if found.descends and found.unsigned is None and found.broken is None:
+            return newest
+        self._log.warn(f"{newest[:12]} came meanwhile, and is not fit to take over", commit=newest)
+        return None
+
+    async def _rest(self) -> None:
+        """Until the next look: the interval, or what a decision waits for, or until somebody wakes it."""
+        rest_s = self.options.interval_s * 2.0 ** min(max(self._failures - 1, 0), 16)
+        rest_s = min(rest_s, max(LONGEST_REST_S, self.options.interval_s))
+        until_s = self.standing.until_s
+        if until_s is not None:
+            rest_s = min(rest_s, max(0.1, until_s - self._now()))
+        self.standing.rests(self._now() + rest_s)
+        await self.pause(rest_s)
+
+    async def pause(self, seconds: float) -> None:
+        """Rest, unless it is woken or told to stop."""
+        waits = [asyncio.ensure_future(event.wait()) for event in (self.wake, self.stopping)]
+        try:
+            await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for item in waits:
+                item.cancel()
+        self.wake.clear()
+
+    async def _unless_stopping(self, work: Coroutine[Any, Any, bool]) -> bool:
+        """What the work says. When it is told to stop: a look is broken off, an apply ends by itself, safely."""
+        task, stopping = asyncio.ensure_future(work), asyncio.ensure_future(self.stopping.wait())
+        try:
+            await asyncio.wait([task, stopping], return_when=asyncio.FIRST_COMPLETED)
+            if not task.done() and self._carrying is None:
+                task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                return await task
+            return False
+        finally:
+            stopping.cancel()
+            task.cancel()
