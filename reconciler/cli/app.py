@@ -7,6 +7,7 @@ from reconciler.cli import (
     doctor,
     down,
     drift,
+    gitops,
     history,
     hold,
     images,
@@ -56,6 +57,7 @@ for module in (
     history,
     show,
     state,
+    gitops,
     schema,
     version,
 ):

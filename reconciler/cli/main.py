@@ -103,13 +103,15 @@ def _known_errors() -> tuple[type[Exception], ...]:
     import specs
     import state
     from reconciler.core.lock import LockError
+    from reconciler.gitops.git import GitError
+    from reconciler.gitops.workplace import WorkError
     from reconciler.images.errors import SupplyError
     from reconciler.nodes.errors import NodeError
     from reconciler.notify import NotifyError
     from reconciler.rollback import RollbackError
     from reconciler.saved import SavedPlanError
 
-    ours = (LockError, RollbackError, SavedPlanError, SupplyError, NodeError, NotifyError)
+    ours = (LockError, RollbackError, SavedPlanError, SupplyError, NodeError, NotifyError, GitError, WorkError)
     return specs.SpecErrors, state.StateError, *ours, OSError
 
 

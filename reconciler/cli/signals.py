@@ -37,6 +37,7 @@ class Signals:
         self._first: Callable[[], object] = self._cancel
         self._due: list[tuple[float, Callable[[], object]]] = []
         self._is_asked = False
+        self._meant: dict[int, Callable[[], object]] = {}
 
     async def carry(self, work: Coroutine[Any, Any, T]) -> T:
         """The work, cancelled by the first signal unless it asks for something else."""
@@ -49,6 +50,10 @@ class Signals:
     def at_first(self, action: Callable[[], object]) -> None:
         """What the first signal does on the loop, instead of cancelling the work."""
         self._first = action
+
+    def mean(self, number: int, action: Callable[[], object]) -> None:
+        """What this signal does on the loop, instead of being a wish to stop."""
+        self._meant[number] = action
 
     def listen(self, wake: socket.socket) -> None:
         """For the thread: take the numbers that come, and do what is due, until the other end is closed."""
@@ -64,7 +69,9 @@ class Signals:
 
     def _take(self, number: int) -> None:
         """A terminal that goes away sends SIGHUP, often more than once: that is never taken for "leave at once"."""
-        if self._is_asked:
+        if number in self._meant:
+            self._on_loop(self._meant[number])
+        elif self._is_asked:
             if number in {signal.SIGINT, signal.SIGTERM}:
                 leave("left at once")
         elif number in NUMBERS:
@@ -101,6 +108,13 @@ def stop_on_first(say: Callable[[], object] = lambda: None) -> asyncio.Event:
     if signals is not None:
         signals.at_first(ask)
     return stop
+
+
+def on_signal(number: int, action: Callable[[], object]) -> None:
+    """Have a signal do something else than stop the command, on the loop; nothing outside of a command."""
+    signals = _current.get()
+    if signals is not None:
+        signals.mean(number, action)
 
 
 @contextmanager

@@ -22,11 +22,11 @@ from reconciler.core.outcome import Exit
 from reconciler.gitops.carrying import Carrying, Done
 from reconciler.gitops.endpoint import Metrics
 from reconciler.gitops.git import GitError
-from reconciler.gitops.rules import Rules, rules_of
 from reconciler.gitops.log import Log
 from reconciler.gitops.looking import BrokenError, Load, Looks
 from reconciler.gitops.memory import Memory
 from reconciler.gitops.mirror import Mirror
+from reconciler.gitops.rules import Rules, rules_of
 from reconciler.gitops.standing import Standing
 from reconciler.gitops.telling import Telling
 from reconciler.gitops.workplace import Workplace
@@ -95,7 +95,7 @@ class Agent:
         self._log = log
         self._tell = tell
         self._now = now
-        self._place = workplace.place(None)
+        self._place = workplace.place((workplace.told() or {}).get("state_at"))
         self._failures = 0
         self._beat_s = time.monotonic()
         self._carrying: Carrying | None = None
@@ -168,6 +168,7 @@ class Agent:
         if fleet is not None and fleet.folder != self._place:
             self._place = fleet.folder
             memory = Memory(self._place)
+            self.standing.keeps(str(self._place))
         spec = fleet.spec if fleet is not None else None
         if spec is not None:
             self.telling.about(spec)

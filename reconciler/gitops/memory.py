@@ -56,6 +56,11 @@ class Memory:
         with self._store() as store:
             return _read(lambda: suspension_of(store.recall(SUSPENDED), now_s))
 
+    def suspend(self, suspension: Suspension | None) -> None:
+        """Keep the agent off, or (None) let it go on."""
+        with self._store() as store:
+            store.remember(SUSPENDED, None if suspension is None else canonical_json(suspension))
+
     def accepted(self) -> Accepted | None:
         """The commit that a person accepted last."""
         with self._store() as store:

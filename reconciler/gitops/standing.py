@@ -42,7 +42,8 @@ class Standing:
         self._workplace = workplace
         self._log = log
         self._metrics = metrics
-        self._status: dict[str, Any] = {"schema": SCHEMA, "pid": os.getpid(), "started_s": now()}
+        kept = {"state_at": (workplace.told() or {}).get("state_at")}
+        self._status: dict[str, Any] = {"schema": SCHEMA, "pid": os.getpid(), "started_s": now(), **kept}
         self._said: dict[str, str] = {}
         self._exit = Exit.OK
         self._decided = Exit.OK
@@ -54,6 +55,10 @@ class Standing:
     def is_new(self, head: str) -> bool:
         """Whether it was not told of this commit yet."""
         return self._status.get("head") != head
+
+    def keeps(self, place: str) -> None:
+        """Where the state is recorded, as the spec says: as text it holds no password."""
+        self._write(state_at=place)
 
     def fetched(self) -> None:
         """The remote has answered."""

@@ -95,7 +95,7 @@ def test_the_readme_names_every_command_and_only_those() -> None:
     named = {
         word
         for row in re.findall(r"^\| (`fleet .*?) \|", README, re.M)
-        for word in re.findall(r"`fleet ((?:images |models |lease |state )?\w+)", row)
+        for word in re.findall(r"`fleet ((?:images |models |lease |state |gitops )?\w+)", row)
     }
     assert commands() == named
 

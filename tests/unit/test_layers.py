@@ -112,12 +112,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "reconciler.gitops": (
         "specs",
         "state",
-<<<<<<< HEAD
-        "reconciler.core",
-        "reconciler.fleet",
-        "reconciler.history",
-        "reconciler.person",
-=======
         "reconciler.applied",
         "reconciler.core",
         "reconciler.fleet",
@@ -126,9 +120,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "reconciler.holds",
         "reconciler.images",
         "reconciler.nodes",
+        "reconciler.person",
         "reconciler.threads",
         "reconciler.views",
->>>>>>> bcb2520 (feat(gitops): the agent's copy of a branch, its work folder and its loop)
     ),
     "reconciler.cli": ("specs", "state", "reconciler"),
     "reconciler": ("reconciler.fleet",),
