@@ -178,8 +178,9 @@ class Agent:
         """What is to be known of the newest commit. What nobody vouches for is not even read."""
         accepted = memory.accepted()
         before = remembered.applied
-        forward = before is None or await self.mirror.descends(head, before)
-        descends = forward or (accepted is not None and accepted.commit == head)
+        descends = before is None or await self.mirror.descends(head, before)
+        if not descends and accepted is not None and accepted.before == before:
+            descends = await self.mirror.descends(head, accepted.commit)
         unsigned = await self.mirror.unsigned(head) if descends else None
         broken = await looks.broken_by(head) if descends and unsigned is None else None
         return Commit(head, descends, unsigned, broken)

@@ -23,9 +23,13 @@ ACCEPTED = "gitops.accepted"
 
 @dataclass(frozen=True)
 class Accepted:
-    """A commit that a person lets the agent go on from, though it does not come after the last applied one."""
+    """A commit that a person lets the agent go on from, though it does not come after the last applied one.
+
+    `before`: that one. When another is applied, the acceptance has served its time.
+    """
 
     commit: str
+    before: str | None
     by: str
     at_s: float
 

@@ -116,6 +116,24 @@ class LookFailed:
     summary: str
 
 
+@dataclass(frozen=True)
+class CommitAccepted:
+    """A person lets the agent go on from a commit that does not come after the last applied one."""
+
+    KIND: ClassVar[str] = "gitops.accepted"
+    commit: str
+    by: str
+
+
+@dataclass(frozen=True)
+class RetryAsked:
+    """A person wants what failed to be tried again. `lifted`: placements that are out of quarantine."""
+
+    KIND: ClassVar[str] = "gitops.retry"
+    by: str
+    lifted: tuple[str, ...]
+
+
 GITOPS_EVENTS: tuple[type, ...] = (
     CommitSeen,
     CommitPlanned,
@@ -128,5 +146,7 @@ GITOPS_EVENTS: tuple[type, ...] = (
     Blocked,
     Waiting,
     LookFailed,
+    CommitAccepted,
+    RetryAsked,
 )
 """Every kind, in the order of the published schema."""
