@@ -39,7 +39,7 @@ from reconciler.core.status import (
     running_refs,
     views,
 )
-from reconciler.core.withhold import going, withheld_summary
+from reconciler.core.withhold import going, refused_summary, withheld_summary
 from reconciler.engines import RULES, desired_fleet
 from reconciler.execution.secrets import Secrets
 from reconciler.images import lockfile
@@ -171,6 +171,12 @@ class Fleet:
         """What plans of today are made with: the day that silences are held against, and the checks of packages."""
         return PlanOptions(TOOL, commit, allow_empty, _today(), plugins.checks())
 
+    def judged(self, plan: Plan, now_s: float) -> Plan:
+        """The plan with what policies say of it at `now_s` (seconds since 1970). It runs code of the spec's owner."""
+        from reconciler.policing import with_objections  # noqa: PLC0415 - of a plan with nothing to do nobody is asked
+
+        return with_objections(self.spec, plan, now_s)
+
     def doctor(self, observed: Observed) -> Diagnosis:
         """What every check says of the nodes and lanes. Changes nothing."""
         options = self.options()
@@ -188,17 +194,17 @@ class Fleet:
     ) -> Applied:
         """Carry out the plan, then observe and plan again: that plan has to be empty.
 
-        A plan with refusals is not touched, nor is what is withheld of one. `saved_id`: of a saved plan, which is
-        carried out once. `wait_s`: how long to wait for leases that others hold; None: as long as it takes. `run_id`:
-        what the run is called in the history, of 12 hex digits; default: a new one.
-        Raises `state.StateError` before the first effect when the journal cannot be written, and `NodeError` when a
-        node has no lease to give. Set `stop` to interrupt.
+        A plan with refusals is not touched, nor one that a mandatory policy objects to (asked once more), nor what is
+        withheld of one. `saved_id`: of a saved plan, which is carried out once. `wait_s`: how long to wait for leases
+        that others hold; None: as long as it takes. `run_id`: what the run is called in the history, of 12 hex digits;
+        default: a new one. Raises `state.StateError` before the first effect when the journal cannot be written, and
+        `NodeError` when a node has no lease to give. Set `stop` to interrupt.
         """
         from reconciler.applying import Application  # noqa: PLC0415 - most commands only look
 
-        plan = going(plan)
-        if plan.refusals or (plan.withheld and plan.is_empty):
-            why = f"refused: {plan.refusals[0].summary}" if plan.refusals else withheld_summary(plan)
+        plan = await in_thread(partial(self.judged, going(plan), time.time()))
+        if plan.refusals or plan.forbidden or (plan.withheld and plan.is_empty):
+            why = refused_summary(plan) or withheld_summary(plan)
             return Applied("", Exit.REFUSED, why, (), {})
         application = Application(
             self, plan, on_event, stop or asyncio.Event(), self._secrets, command, saved_id, wait_s, run_id

@@ -7,12 +7,14 @@ from specs.environment import Secret
 from specs.forge import Forge
 from specs.gitops import Budget, Gitops, HealBudget, Window
 from specs.health import Health, HttpProbe, Limits, Performance, Probe
+from specs.hooks import Hook, Hooks
 from specs.image_texts import ImageText, image_texts, rewritten
 from specs.images import ImageRef
 from specs.inventory import Cluster, Docker, Images, Interface, Nccl, Node, Off, Registry, Ssh
 from specs.lanes import Lane, Model, Mount, Parallel, Parked, Placement, Preflight
 from specs.loader import load, load_inventory
 from specs.model import Spec
+from specs.policies import Policies
 from specs.quantities import parse_duration, parse_size
 from specs.requirements import Requirement
 from specs.roles import Role, Roles
@@ -32,6 +34,8 @@ __all__ = [
     "Gitops",
     "HealBudget",
     "Health",
+    "Hook",
+    "Hooks",
     "HttpProbe",
     "Ignore",
     "ImageRef",
@@ -51,6 +55,7 @@ __all__ = [
     "Place",
     "Placed",
     "Placement",
+    "Policies",
     "Preflight",
     "Probe",
     "Registry",

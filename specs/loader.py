@@ -13,9 +13,11 @@ from specs.drift import Drift
 from specs.fields import Name, RegistryHost, StatePlace
 from specs.files import Files
 from specs.gitops import Gitops
+from specs.hooks import Hooks
 from specs.inventory import Cluster, Images, Node, Registry
 from specs.lanes import Lane, Model, Placement
 from specs.model import RETAIN, Retain, Spec
+from specs.policies import Policies
 from specs.problems import explain
 from specs.records import Record
 from specs.rules import RULES, Rule
@@ -33,7 +35,13 @@ _SECTIONS: dict[str, type[Record]] = {
     "lanes": Lane,
 }
 
-_SETTINGS: dict[str, type[Record]] = {"checks": Checks, "drift": Drift, "gitops": Gitops}
+_SETTINGS: dict[str, type[Record]] = {
+    "checks": Checks,
+    "drift": Drift,
+    "gitops": Gitops,
+    "policies": Policies,
+    "hooks": Hooks,
+}
 """Sections that are one object each, every key of which has a default."""
 
 _WORDS: Shape = {"*": Mode.TEXT}
@@ -46,6 +54,7 @@ _SHAPES: dict[str, Shape] = {
         "config": Mode.JSON,
         "requires": {"*": {"env": _WORDS, "args": Mode.JSON}},
     },
+    "hooks": {"*": {"*": {"command": _WORDS, "env": _WORDS, "headers": _WORDS}}},
     "lanes": {"args": Mode.JSON, **_COMMAND, "roles": {"*": _COMMAND}},
 }
 
@@ -156,8 +165,8 @@ class _Parts:
 
     def settings(self, name: str) -> Record:
         """Return a section of settings; the default where nobody says so, or after a fault."""
-        model, entry = _SETTINGS[name], self.tree.entries.get(name)
-        found = self._check(model.model_validate, entry.value, (name,), model=model) if entry else None
+        model, entry, shape = _SETTINGS[name], self.tree.entries.get(name), _SHAPES.get(name, Mode.CORE)
+        found = self._check(model.model_validate, entry.value, (name,), shape, model) if entry else None
         return model() if found is None else found
 
     def placements(self) -> dict[int, Placement]:

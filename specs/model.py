@@ -14,14 +14,19 @@ from specs.diagnostics import Place
 from specs.drift import Drift
 from specs.fields import Name, RegistryHost, StatePlace
 from specs.gitops import Gitops
+from specs.hooks import Hooks
 from specs.inventory import Cluster, Images, Node, Registry
 from specs.lanes import Lane, Model, Placement
+from specs.policies import Policies
 from specs.records import Record
 from specs.silences import Checks
 from specs.tree import Loc
 
 RETAIN = 1
 Retain = Annotated[int, Field(ge=0, le=10)]
+
+_BESIDE = {"images", "state", "drift", "policies", "hooks", "gitops"}
+"""What changes nothing of what runs."""
 
 CANONICAL_VERSION = 1  # part of every fingerprint: raise it when the canonical form changes
 
@@ -63,6 +68,8 @@ class Spec(Record):
         default=(), description="which lane runs on which cluster: the desired state"
     )
     gitops: Gitops = Field(default=Gitops(), description="what `fleet gitops run` may do by itself, and when")
+    policies: Policies = Field(default=Policies(), description="what plans must not do, whatever they are made for")
+    hooks: Hooks = Field(default=Hooks(), description="what is called around a change, on the controller")
 
     _origin: _Origin = PrivateAttr(default=_Origin())
 
@@ -81,8 +88,8 @@ class Spec(Record):
         """ "sha256:<hex>" of the content: independent of the order of keys, comments, the layout in files.
 
         Values that equal their default do not count, so that a new field does not change old fingerprints; nor does how
-        images are moved, where the state is, what drift is let pass, and what the agent may do,
-        which change nothing of what runs.
+        images are moved, where the state is, what drift is let pass, what is called around a change, what plans must
+        not do and what the agent may do, which change nothing of what runs.
         """
         canonical = json.dumps(self._canonical(), sort_keys=True, separators=(",", ":"))
         return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
@@ -108,7 +115,7 @@ class Spec(Record):
         return origin.find(loc) if origin.find else Place(origin.root)
 
     def _canonical(self) -> dict[str, object]:
-        content = self.model_dump(mode="json", exclude_defaults=True, exclude={"images", "state", "drift", "gitops"})
+        content = self.model_dump(mode="json", exclude_defaults=True, exclude=_BESIDE)
         for name, node in self.nodes.items():
             ssh = content["nodes"][name]["ssh"]
             for key in ("identity_file", "known_hosts"):

@@ -34,7 +34,7 @@ _BOUNDS = {
     "string_too_short": "must not be empty",
 }
 
-_MARKS = ("(text)", "(secret)", "(switch)", "(command)", "[key]")
+_MARKS = ("(text)", "(secret)", "(none)", "(switch)", "(command)", "[key]")
 
 
 def explain(error: ValidationError, tree: Tree, prefix: Loc, model: type[BaseModel] | None = None) -> list[Diagnostic]:

@@ -45,7 +45,8 @@ async def carry_out(
     from reconciler.core.events import RunEnded
 
     def but_withheld(made: "Plan") -> "Plan":
-        return holds.withheld(made, holds.recorded(fleet, time.time()), retry=retry, stale=stale)
+        away = holds.withheld(made, holds.recorded(fleet, time.time()), retry=retry, stale=stale)
+        return fleet.judged(away, time.time())
 
     made = but_withheld(made)
     if not as_json:
@@ -85,7 +86,7 @@ def _standstill(made: "Plan") -> "Exit | None":
     from reconciler.core.outcome import Exit, plan_exit
     from reconciler.core.withhold import going
 
-    if made.refusals or made.is_empty:
+    if made.refusals or made.forbidden or made.is_empty:
         return plan_exit(made, changes_count=False)
     return Exit.REFUSED if going(made).is_empty else None
 

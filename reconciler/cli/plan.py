@@ -94,7 +94,7 @@ def plan(
         _save(out, made, observed)
     made = but_withheld(fleet, made)
     say(rendered(fleet, made, Format.JSON if as_json else output, time.monotonic() - began_s))
-    if output is Format.TEXT and not as_json and made.steps and not made.refusals:
+    if output is Format.TEXT and not as_json and made.steps and not made.refusals and not made.forbidden:
         way = f"Run `fleet apply{_words(out, asked)}` to carry it out."
         say(f"{way if going(made).steps else 'None of it is carried out now: see what is withheld.'}\n")
     raise typer.Exit(plan_exit(made, changes_count=detailed_exitcode))
@@ -115,9 +115,10 @@ def _words(out: Path | None, asked: "Targets") -> str:
 
 
 def but_withheld(fleet: "Fleet", made: "Plan") -> "Plan":
-    """The plan with what is held or in quarantine now. When that cannot be read, the plan is the same without it.
+    """The plan with what is held or in quarantine now, and what policies object to.
 
-    Of a plan with nothing to do nothing is withheld: what is recorded is not read.
+    What is recorded and cannot be read leaves the plan as it is. Of a plan with nothing to do nothing is withheld: what
+    is recorded is not read, and no policy is asked.
     """
     if not made.steps:
         return made
@@ -125,10 +126,10 @@ def but_withheld(fleet: "Fleet", made: "Plan") -> "Plan":
     from reconciler import holds
 
     try:
-        return holds.withheld(made, holds.recorded(fleet, time.time()))
+        made = holds.withheld(made, holds.recorded(fleet, time.time()))
     except state.StateError as error:
         warn(f"holds are not shown in this plan: {error}")
-        return made
+    return fleet.judged(made, time.time())
 
 
 def rendered(fleet: "Fleet", made: "Plan", output: Format, observed_s: float | None = None) -> str:

@@ -12,7 +12,7 @@ AFTER_CUT = frozenset({Phase.CUT, Phase.BOOT, Phase.VERIFY, Phase.CONFIRM, Phase
 
 def plan_exit(plan: Plan, *, changes_count: bool) -> Exit:
     """The exit code of showing a plan. With `changes_count`, something to do is `CHANGES`."""
-    if plan.refusals:
+    if plan.refusals or plan.forbidden:
         return Exit.REFUSED
     if unreachable(plan.unknown):
         return Exit.UNREACHABLE

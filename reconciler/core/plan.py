@@ -13,6 +13,7 @@ from reconciler.core.canonical import fingerprint, jsonable
 from reconciler.core.checks import Finding, Silenced
 from reconciler.core.desired import Gang
 from reconciler.core.diff import FieldChange
+from reconciler.core.objection import Level, Objection
 from reconciler.core.observed import Unknown
 from reconciler.core.transfer import Transfer
 from reconciler.core.unknown import unreachable
@@ -202,6 +203,7 @@ class Plan:
     aside: tuple[str, ...] = ()
     silenced: tuple[Silenced, ...] = ()
     notices: tuple[Finding, ...] = ()
+    objections: tuple[Objection, ...] = ()
     id: str = ""
 
     @property
@@ -218,6 +220,11 @@ class Plan:
     def is_model_sync(self) -> bool:
         """Whether it only copies models."""
         return self.is_sync and all(step.op is Op.FETCH for step in self.steps)
+
+    @property
+    def forbidden(self) -> tuple[Objection, ...]:
+        """The objections for which nothing of it may be carried out."""
+        return tuple(item for item in self.objections if item.level is Level.MANDATORY)
 
     @property
     def is_settled(self) -> bool:
@@ -264,7 +271,7 @@ def sealed(plan: Plan) -> Plan:
     withheld: that is recorded, and what is recorded changes no plan.
     """
     ways_back = tuple(replace(item, returns=()) for item in plan.rollbacks)
-    silent = replace(plan, transfers=(), withheld=(), silenced=(), notices=())
+    silent = replace(plan, transfers=(), withheld=(), silenced=(), notices=(), objections=())
     bare = replace(silent, id="", gangs=(), platforms=(), rollbacks=ways_back)
     return replace(plan, id=fingerprint(bare)[:12])
 

@@ -78,6 +78,14 @@ def withheld_summary(plan: Plan) -> str:
     return "\n".join([*told, *dict.fromkeys(item.hint for item in causes.values())])
 
 
+def refused_summary(plan: Plan) -> str:
+    """Why nothing of the plan is carried out; empty where nothing is in the way."""
+    if plan.refusals:
+        return f"refused: {plan.refusals[0].summary}"
+    told = [f"refused by policy {item.policy}: {item}" for item in plan.forbidden]
+    return "\n".join([*told, *dict.fromkeys(item.hint for item in plan.forbidden if item.hint)])
+
+
 @dataclass(frozen=True)
 class _Causes:
     """Everything for which a gang of the plan may be withheld."""

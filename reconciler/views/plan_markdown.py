@@ -104,6 +104,11 @@ def _in_the_way(plan: Plan) -> Iterator[_Line]:
     for refusal in plan.refusals:
         lane = f" {code(refusal.gang)}" if refusal.gang else ""
         yield _Line(GRAVE, f"- **refused**{lane}: {_told(refusal.summary)}", f"- **refused**{lane}")
+    for item in plan.objections:
+        lane = f" {code(item.gang)}" if item.gang else ""
+        brief = f"- **policy {cell(item.policy)}** ({item.level}){lane}"
+        weight = GRAVE if item in plan.forbidden else TOLD
+        yield _Line(weight, f"{brief}: {_told(item.summary)}", brief if weight == GRAVE else "")
     for away in plan.withheld:
         yield _Line(WEIGHTY, f"- **withheld** {code(away.gang)}: {_told(away.why)}")
 

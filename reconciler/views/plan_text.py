@@ -80,6 +80,7 @@ class _Text:
         yield _headline(plan, self.observed_s)
         yield from _unknown(plan)
         yield from _refusals(plan.refusals)
+        yield from _objections(plan)
         yield from _withheld(plan.withheld)
         dark = {item.gang for item in plan.outages} | {name for item in plan.outages for name in item.stops}
         alone = [change for change in plan.changes if change.gang not in dark]
@@ -212,6 +213,17 @@ def _refusals(refusals: Sequence[Refusal]) -> Iterator[str]:
     for refusal in refusals:
         yield f"  x {f'{refusal.gang}: ' if refusal.gang else ''}{refusal.summary}"
         yield from (f"      {line}" for line in refusal.hint.splitlines())
+
+
+def _objections(plan: Plan) -> Iterator[str]:
+    """What policies say: mandatory objections first, as they are in the plan."""
+    if not plan.objections:
+        return
+    yield ""
+    yield "policies: nothing will be applied while a mandatory one objects" if plan.forbidden else "policies advise"
+    for item in plan.objections:
+        yield f"  {'x' if item in plan.forbidden else '!'} {item.policy} ({item.level}): {item}"
+        yield from (f"      {line}" for line in item.hint.splitlines())
 
 
 def _withheld(found: Sequence[Withheld]) -> Iterator[str]:

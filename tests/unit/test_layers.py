@@ -43,6 +43,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "reconciler.resume",
     ),
     "reconciler.plugins": ("reconciler.core", "reconciler.threads"),
+    "reconciler.policing": ("specs", "reconciler.core"),
     "reconciler.standing": (
         "reconciler.core",
         "reconciler.execution",
@@ -75,6 +76,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "reconciler.nodes",
         "reconciler.person",
         "reconciler.plugins",
+        "reconciler.policing",
         "reconciler.standing",
         "reconciler.threads",
         "reconciler.version",

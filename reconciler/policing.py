@@ -1,0 +1,134 @@
+"""The policies of a fleet: those the spec sets, those of installed packages, those of files beside the spec.
+
+What comes from elsewhere is never able to break a command, nor to let a plan pass by breaking: a policy that cannot be
+loaded, raises, yields nonsense or does not answer in time objects to every plan.
+"""
+
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import replace
+from functools import cache, partial
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import module_from_spec
+from pathlib import Path
+from threading import Thread
+from typing import TypeVar
+
+import specs
+from reconciler.core.objection import Level, Objection
+from reconciler.core.plan import Plan
+from reconciler.core.policies import Policy, PolicyContext, judged
+from reconciler.core.policies.built_in import IDS, budget, pinned
+from reconciler.core.policies.judging import fault
+
+T = TypeVar("T")
+
+GROUP = "fleet.policies"
+"""Entry points of packages: each names a `Policy`, or a tuple of them."""
+
+ANSWER_S = 5.0
+"""So long a policy of the user's may think: it looks at values, and waits for nothing."""
+
+
+def with_objections(spec: specs.Spec, plan: Plan, now_s: float) -> Plan:
+    """The plan with what the policies of the spec say of it at `now_s` (seconds since 1970)."""
+    if not plan.steps:
+        return replace(plan, objections=())
+    return judged(plan, _all(spec), now_s, {name: Level(level) for name, level in spec.policies.levels.items()})
+
+
+def _all(spec: specs.Spec) -> Iterator[Policy]:
+    told = spec.policies
+    if told.pinned is not None:
+        yield pinned(told.pinned.lanes, Level(told.pinned.level))
+    if told.budget is not None:
+        yield budget(told.budget.stops, Level(told.budget.level))
+    taken = set(IDS)
+    for policy in (*_installed(), *(item for name in told.files for item in _of_file(spec.root, name))):
+        yield fault(policy.id, f"there is a policy {policy.id} already") if policy.id in taken else _outside(policy)
+        taken.add(policy.id)
+
+
+@cache
+def _installed() -> tuple[Policy, ...]:
+    return loaded(sorted(entry_points(group=GROUP), key=lambda item: item.name))
+
+
+def loaded(points: Iterable[EntryPoint]) -> tuple[Policy, ...]:
+    """The policies that these entry points name. Never raises: a fault is what a policy objects with."""
+    return tuple(policy for point in points for policy in _of_point(point))
+
+
+def _of_point(point: EntryPoint) -> Iterator[Policy]:
+    name = f"{GROUP}:{point.name}"
+    try:
+        value = point.load()
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it is of a package of the user's
+        yield fault(name, f"{type(error).__name__}: {error}")
+        return
+    for item in value if isinstance(value, (tuple, list)) else (value,):
+        is_one = isinstance(item, Policy)
+        yield item if is_one else fault(name, f"{point.value} is {type(item).__name__}, not a Policy")
+
+
+def _of_file(root: Path, name: str) -> Iterator[Policy]:
+    """Every `Policy` that the file has at its top level, in their order there. It is run once for each look."""
+    try:
+        found = _in_time(lambda: _executed(root / name))
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it is of the user's
+        yield fault(name, _located(error, root / name, name))
+        return
+    policies = [item for item in found.values() if isinstance(item, Policy)]
+    yield from policies or [fault(name, "it has no Policy at its top level")]
+
+
+def _executed(path: Path) -> Mapping[str, object]:
+    loader = _Source("fleet_policy", str(path))
+    module = module_from_spec(ModuleSpec("fleet_policy", loader, origin=str(path)))
+    loader.exec_module(module)
+    return vars(module)
+
+
+class _Source(SourceFileLoader):
+    """Runs the file as it is and leaves nothing beside it: the folder of a spec is somebody's checkout."""
+
+    def set_data(self, path: str, data: object, *, _mode: int = 0o666) -> None:
+        """Keep no byte code."""
+
+
+def _located(error: BaseException, path: Path, name: str) -> str:
+    """The error with the line of the file that it came from."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    line = error.lineno if isinstance(error, SyntaxError) else (lines or [None])[-1]
+    said = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"{name}{f':{line}' if line else ''}: {type(error).__name__}: {said}"
+
+
+def _outside(policy: Policy) -> Policy:
+    """The policy as one of somebody else's is asked: in time."""
+    return replace(policy, judge=partial(_asked, policy.judge))
+
+
+def _asked(judge: Callable[[PolicyContext], Iterable[Objection]], context: PolicyContext) -> list[Objection]:
+    return _in_time(lambda: list(judge(context)))
+
+
+def _in_time(call: Callable[[], T]) -> T:
+    """What the call returns or raises. On a thread that nobody waits for any more once its time is over."""
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - it is raised where the answer is waited for
+            future.set_exception(error)
+
+    Thread(target=run, daemon=True, name="fleet-policy").start()
+    try:
+        return future.result(ANSWER_S)
+    except TimeoutError:
+        if future.done():
+            raise
+        raise TimeoutError(f"no answer in {ANSWER_S:g} s") from None
