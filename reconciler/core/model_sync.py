@@ -12,7 +12,8 @@ from reconciler.core.desired import Desired, Gang
 from reconciler.core.fetching import allowing_copies, fetches_of
 from reconciler.core.observed import Observed
 from reconciler.core.options import PlanOptions
-from reconciler.core.plan import Change, Deferred, Kind, Plan, Step, refusal_of, sealed
+from reconciler.core.plan import Change, Deferred, Kind, Plan, Step, sealed
+from reconciler.core.remarks import refusal_of
 from reconciler.core.staging import Staging
 from reconciler.core.steps import fetch_step
 from reconciler.core.sync import view_of_nodes

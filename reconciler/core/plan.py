@@ -248,11 +248,6 @@ class Plan:
         return next((gang for gangs in ways_back for gang in gangs if gang.address == step.gang), None)
 
 
-def refusal_of(found: Finding) -> Refusal:
-    """A finding that keeps a gang from being done, as the plan tells it."""
-    return Refusal(found.check, found.address, found.node, found.evidence, found.mend)
-
-
 def is_return(step: Step) -> bool:
     """Whether the step brings back what ran before (as opposed to undoing what was booted)."""
     return step.phase is Phase.ROLLBACK and step.op is not Op.STOP

@@ -15,9 +15,10 @@ from reconciler.core.desired import Desired, Gang
 from reconciler.core.explain import boot_reason
 from reconciler.core.observed import Observed, Placed
 from reconciler.core.options import PlanOptions
-from reconciler.core.plan import Deferred, Phase, Plan, Refusal, Rollback, Step, refusal_of, sealed
+from reconciler.core.plan import Deferred, Phase, Plan, Refusal, Rollback, Step, sealed
 from reconciler.core.preflight import clearing, clearing_changes
 from reconciler.core.previous import nodes_of
+from reconciler.core.remarks import refusal_of
 from reconciler.core.rollback import rollback_of
 from reconciler.core.staging import Staging
 from reconciler.core.steps import (

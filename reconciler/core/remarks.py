@@ -1,9 +1,10 @@
 """What a plan says beside its steps: what was seen, what could not be, and what is not ours."""
 
+from reconciler.core.checks import Finding
 from reconciler.core.desired import Desired
 from reconciler.core.observed import NodeFacts, Observed, Unknown, facts_digest
 from reconciler.core.options import PlanOptions
-from reconciler.core.plan import SCHEMA, Foreign, Plan
+from reconciler.core.plan import SCHEMA, Foreign, Plan, Refusal
 
 
 def nothing_to_do(desired: Desired, observed: Observed, options: PlanOptions) -> Plan:
@@ -56,3 +57,8 @@ def foreign(desired: Desired, observed: Observed, going: frozenset[str] = frozen
 def _ports_of(facts: NodeFacts | None, container_id: str) -> tuple[int, ...]:
     listeners = () if facts is None else facts.listeners
     return tuple(sorted({item.port for item in listeners if item.container_id == container_id}))
+
+
+def refusal_of(found: Finding) -> Refusal:
+    """A finding that keeps a gang from being done, as the plan tells it."""
+    return Refusal(found.check, found.address, found.node, found.evidence, found.mend)

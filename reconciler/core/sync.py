@@ -9,7 +9,8 @@ from reconciler.core.classify import GangView, RankView
 from reconciler.core.desired import Desired, Gang
 from reconciler.core.observed import Observed, Unknown
 from reconciler.core.options import PlanOptions
-from reconciler.core.plan import Change, Deferred, Kind, Plan, Refusal, Step, refusal_of, sealed
+from reconciler.core.plan import Change, Deferred, Kind, Plan, Refusal, Step, sealed
+from reconciler.core.remarks import refusal_of
 from reconciler.core.staging import Staging
 from reconciler.core.steps import pull_step
 from reconciler.core.unknown import not_read
