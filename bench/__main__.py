@@ -21,6 +21,7 @@ from bench import (
     plan_compute,
     plan_noop,
     render,
+    report_html,
     simulate,
 )
 from bench.measure import Measured
@@ -28,6 +29,7 @@ from bench.measure import Measured
 BENCHES = (
     cli_help,
     render,
+    report_html,
     plan_compute,
     journal,
     simulate,
@@ -38,7 +40,7 @@ BENCHES = (
     images,
     image_single,
 )
-SCALES = {"s": 1.0, "ms": 1e3, "MB": 1e-6, "B": 1.0, "runs": 1.0}
+SCALES = {"s": 1.0, "ms": 1e3, "MB": 1e-6, "kB": 1e-3, "B": 1.0, "runs": 1.0}
 RESULTS = Path(__file__).with_name("results.json")
 ROOT = Path(__file__).parents[1]
 SHIPPED = ("specs", "state", "reconciler")

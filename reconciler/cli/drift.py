@@ -35,11 +35,14 @@ class Format(StrEnum):
     TEXT = "text"
     JSON = "json"
     MARKDOWN = "markdown"
+    HTML = "html"
 
 
 DEFAULT_WITHIN_S = 120.0
 
-AsFormat = Annotated[Format, typer.Option("--format", help="Text, JSON or Markdown.")]
+AsFormat = Annotated[
+    Format, typer.Option("--format", help="Text, JSON, Markdown, or one HTML page that needs no network.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
 Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the report to a file instead.")]
 Within = Annotated[
@@ -173,6 +176,8 @@ def _rendered(report: "Report", output: Format) -> str:
         from reconciler.views.drift_text import drift_text as view
     elif output is Format.JSON:
         from reconciler.views.drift_json import drift_json as view
+    elif output is Format.HTML:
+        from reconciler.views.drift_html import drift_html as view
     else:
         from reconciler.views.drift_markdown import drift_markdown as view
     return view(report)

@@ -21,6 +21,11 @@ SEVERITY_MEANING: Mapping[Severity, str] = {
     Severity.DEGRADED: "a lane serves, and something is wrong with it",
     Severity.NOTICE: "somebody should know",
 }
+PLURAL: Mapping[Severity, str] = {
+    Severity.OUTAGE: "outages",
+    Severity.DEGRADED: "degraded",
+    Severity.NOTICE: "notices",
+}
 EXITS: Mapping[int, str] = {
     Exit.OK: "all is as wanted",
     Exit.CHANGES: "drift was found",
@@ -54,8 +59,7 @@ def by_severity(findings: Iterable[Finding]) -> dict[Severity, int]:
 
 def told(counts: Mapping[Severity, int]) -> str:
     """ "1 outage, 2 degraded"; empty when there is none."""
-    plural = {Severity.OUTAGE: "outages", Severity.DEGRADED: "degraded", Severity.NOTICE: "notices"}
-    return ", ".join(f"{n} {severity if n == 1 else plural[severity]}" for severity, n in counts.items() if n)
+    return ", ".join(f"{n} {severity if n == 1 else PLURAL[severity]}" for severity, n in counts.items() if n)
 
 
 def against_before(report: Report) -> str:
