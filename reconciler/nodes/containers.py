@@ -1,6 +1,8 @@
 """The containers of one node, by the docker SDK. What they print is read without the secrets they were given."""
 
+import contextlib
 import math
+import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -22,6 +24,16 @@ if TYPE_CHECKING:
 
 LARGEST_OUTPUT = 64 * 1024
 """Bytes kept of what a program prints."""
+
+MARK = "FLEET_RUN"
+"""Variable of a program that is run in a container, and so of all it starts: Docker itself cannot end an exec."""
+
+END_MARKED = """
+for found in /proc/[0-9]*; do
+  if grep -qs "FLEET_RUN=$1" "$found/environ"; then kill -9 "${found#/proc/}"; fi
+done
+"""
+END_S = 5.0
 
 CREATE_S = 120.0
 """Creating may unpack or copy; on a node whose disk is busy with an image that takes long."""
@@ -82,9 +94,16 @@ class SshContainers:
         return lines[-tail:]
 
     async def run(self, ref: str, words: Sequence[str], timeout_s: float) -> ProgramEnd:
-        """Run a program in a running container, and wait for its end; past its time it is left to itself."""
-        doing = f"running {words[0]} in {short_ids(ref)}"
-        return await self._sdk.call(doing, partial(_run, ref=ref, words=list(words)), timeout_s)
+        """Run a program in a running container, and wait for its end; past its time it is ended, and all it started."""
+        doing, mark = f"running {words[0]} in {short_ids(ref)}", uuid.uuid4().hex
+        try:
+            return await self._sdk.call(doing, partial(_run, ref=ref, words=list(words), mark=mark), timeout_s)
+        except NodeError as error:
+            if error.kind is ErrorKind.TIMEOUT:
+                with contextlib.suppress(NodeError):  # a container without a shell keeps it
+                    end = partial(_run, ref=ref, words=["sh", "-c", END_MARKED, "sh", mark], mark="")
+                    await self._sdk.call(f"ending {words[0]} in {short_ids(ref)}", end, END_S)
+            raise
 
     def follow(self, ref: str, tail: int) -> AsyncIterator[str]:
         """The last `tail` lines and then each new one until the container stops."""
@@ -104,8 +123,8 @@ class SshContainers:
             yield hide(line)
 
 
-def _run(api: "docker.APIClient", ref: str, words: list[str]) -> ProgramEnd:
-    made = api.exec_create(ref, words)["Id"]
+def _run(api: "docker.APIClient", ref: str, words: list[str], mark: str) -> ProgramEnd:
+    made = api.exec_create(ref, words, environment={MARK: mark})["Id"]
     output = bytearray()
     for chunk in api.exec_start(made, stream=True):  # to its end: then it has an exit code
         output += chunk[: LARGEST_OUTPUT - len(output)]

@@ -85,7 +85,8 @@ class Containers(Protocol):
 
     async def run(self, ref: str, words: Sequence[str], timeout_s: float) -> ProgramEnd:
         """Run a program in a running container, and wait for its end within `timeout_s`; one that cannot be found ends
-        with 126 or 127. Past its time it is left to itself. Raises `NodeError` of kind CONFLICT where nothing runs.
+        with 126 or 127. Past its time it is ended, where the container has a shell. Raises `NodeError` of kind CONFLICT
+        where nothing runs.
         """
         ...
 

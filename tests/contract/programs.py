@@ -31,13 +31,14 @@ TELLER = shell('echo "TOKEN=$TOKEN"')
 AGER = shell("echo life again; sleep 2")
 """Says a line in each of its lives."""
 
-GREETING, FAILING, LASTING, NOWHERE_TO_BE_FOUND = (
+GREETING, FAILING, LASTING, NOT_LASTING, NOWHERE_TO_BE_FOUND = (
     ("sh", "-c", "echo hello; echo there >&2"),
     ("sh", "-c", "exit 3"),
-    ("sleep", "60"),
+    ("sh", "-c", "sleep 61; true"),
+    ("sh", "-c", "! grep -qs '^sleep.61' /proc/[0-9]*/cmdline"),
     ("no-such-program",),
 )
-"""What is run in a container that runs."""
+"""What is run in a container that runs. NOT_LASTING: ends with 0 where nothing is left of LASTING."""
 
 WEB = shell(f"mkdir /w && cd /w && exec busybox httpd -f -p 127.0.0.1:{WEB_PORT}")
 """Answers 404 to everything."""
@@ -69,6 +70,7 @@ class Sleeps(Behaviour):
             GREETING: (0, b"hello\nthere\n"),
             FAILING: (3, b""),
             LASTING: None,
+            NOT_LASTING: (0, b""),
             NOWHERE_TO_BE_FOUND: (127, b"executable file not found in $PATH"),
         }
         return ends[words]

@@ -14,6 +14,7 @@ from tests.contract.programs import (
     FAILING,
     GREETING,
     LASTING,
+    NOT_LASTING,
     NOWHERE_TO_BE_FOUND,
     SLEEPER,
     STUBBORN,
@@ -289,6 +290,8 @@ async def test_a_program_that_lasts_too_long_is_a_timeout(play: Scene, subject: 
     with pytest.raises(NodeError) as late:
         await play.node.containers.run(made, LASTING, 2)
     assert ErrorKind.TIMEOUT is late.value.kind
+    assert 0 == (await play.node.containers.run(made, NOT_LASTING, 20)).code
+    assert (await play.found(made)).state == "running"
 
 
 @scene
