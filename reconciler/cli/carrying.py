@@ -84,9 +84,9 @@ def _declined(*, as_json: bool) -> int:
 def _standstill(made: "Plan") -> "Exit | None":
     """The exit code when nothing of the plan is to be carried out now."""
     from reconciler.core.outcome import Exit, plan_exit
-    from reconciler.core.withhold import going
+    from reconciler.core.withhold import going, stands_in_the_way
 
-    if made.refusals or made.forbidden or made.is_empty:
+    if stands_in_the_way(made) or made.forbidden or made.is_empty:
         return plan_exit(made, changes_count=False)
     return Exit.REFUSED if going(made).is_empty else None
 

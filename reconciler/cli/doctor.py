@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reconciler.cli.targets import must_be_known
+from reconciler.cli.targets import Names, meant, must_be_known
 from reconciler.cli.wiring import (
     DEFAULT_DEADLINE_S,
     DEFAULT_SPEC,
@@ -15,7 +15,6 @@ from reconciler.cli.wiring import (
     run,
     say,
     say_json,
-    warn,
     with_fleet,
 )
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from reconciler.core.doctor import Diagnosis
     from reconciler.fleet import Fleet
 
-Names = Annotated[list[str] | None, typer.Argument(metavar="[NODE|CLUSTER|LANE]...", help="What to look at; all.")]
 Only = Annotated[list[str] | None, typer.Option("--check", metavar="ID", help="Only this check; may be repeated.")]
 Whole = Annotated[bool, typer.Option("--all", help="Show what is fine and what is not known, too.")]
 Listed = Annotated[bool, typer.Option("--list", help="Explain every check there is, and look at nothing.")]
@@ -65,7 +63,7 @@ def doctor(
     async def work(fleet: "Fleet") -> "Diagnosis":
         return fleet.doctor(await fleet.observe(deadline))
 
-    nodes, gangs = _meant(fleet, names or ())
+    nodes, gangs = meant(fleet, names or ())
     from reconciler.core.doctor import limited
 
     found = limited(run(context, with_fleet(fleet, work)), nodes, gangs, frozenset(only or ()))
@@ -81,20 +79,3 @@ def _exit(found: "Diagnosis") -> int:
     if found.of(Result.FAIL):
         return Exit.REFUSED
     return Exit.UNREACHABLE if unreachable(found.unknown) else Exit.OK
-
-
-def _meant(fleet: "Fleet", names: list[str] | tuple[str, ...]) -> tuple[frozenset[str] | None, frozenset[str] | None]:
-    """Nodes and gangs that the names stand for; None for all."""
-    if not names:
-        return None, None
-    spec = fleet.spec
-    placed = fleet.desired.gangs
-    known = {*spec.nodes, *spec.clusters, *spec.lanes, *(gang.address for gang in placed)}
-    must_be_known("node, cluster, lane or placement", names, known)
-    for name in sorted({*names} & {*spec.lanes} - {gang.lane for gang in placed} - {*spec.nodes, *spec.clusters}):
-        warn(f"the lane {name} is placed nowhere: there is no node to check it on")
-    gangs = [gang for gang in placed if {gang.address, gang.lane, gang.cluster, *gang.nodes} & set(names)]
-    nodes = {name for name in names if name in spec.nodes}
-    nodes |= {node for name in names if name in spec.clusters for node in spec.clusters[name].nodes}
-    nodes |= {node for gang in gangs if {gang.address, gang.lane} & {*names} for node in gang.nodes}
-    return frozenset(nodes), frozenset(gang.address for gang in gangs)

@@ -78,7 +78,7 @@ def plan(
     """Observe, plan, show."""
     from reconciler.core.outcome import plan_exit
     from reconciler.core.targets import narrowed
-    from reconciler.core.withhold import going
+    from reconciler.core.withhold import going, stands_in_the_way
 
     fleet = load(context, file)
     asked = targets(fleet, lane, cluster, node)
@@ -94,7 +94,7 @@ def plan(
         _save(out, made, observed)
     made = but_withheld(fleet, made)
     say(rendered(fleet, made, Format.JSON if as_json else output, time.monotonic() - began_s))
-    if output is Format.TEXT and not as_json and made.steps and not made.refusals and not made.forbidden:
+    if output is Format.TEXT and not as_json and made.steps and not stands_in_the_way(made) and not made.forbidden:
         way = f"Run `fleet apply{_words(out, asked)}` to carry it out."
         say(f"{way if going(made).steps else 'None of it is carried out now: see what is withheld.'}\n")
     raise typer.Exit(plan_exit(made, changes_count=detailed_exitcode))
@@ -120,7 +120,7 @@ def but_withheld(fleet: "Fleet", made: "Plan") -> "Plan":
     What is recorded and cannot be read leaves the plan as it is. Of a plan with nothing to do nothing is withheld: what
     is recorded is not read, and no policy is asked.
     """
-    if not made.steps:
+    if not made.steps and not made.refusals:
         return made
     import state
     from reconciler import holds

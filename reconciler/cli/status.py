@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reconciler.cli.targets import Names, meant
 from reconciler.cli.wiring import (
     DEFAULT_DEADLINE_S,
     DEFAULT_SPEC,
@@ -32,7 +33,7 @@ On three axes: is it as the spec has it, is it healthy, can its node be reached.
 of a rank that ended the exit code and the cause. Exits with 0 however the lanes are, with 4 when a node could not be
 read; for alerts there is `fleet drift`.
 
-For example: fleet status --probe
+For example: fleet status --probe qwen
 """
 
 
@@ -43,6 +44,7 @@ def register(app: typer.Typer) -> None:
 
 def status(
     context: typer.Context,
+    names: Names = None,
     file: SpecFile = DEFAULT_SPEC,
     as_json: AsJson = False,
     probe: Probe = False,
@@ -52,7 +54,11 @@ def status(
     import asyncio
 
     from reconciler.core.outcome import Exit
+    from reconciler.core.status import only
     from reconciler.core.unknown import unreachable
+
+    fleet = load(context, file)
+    nodes, gangs = meant(fleet, names or ())
 
     async def work(fleet: "Fleet") -> "FleetStatus":
         now_s = time.time()
@@ -60,7 +66,7 @@ def status(
         found = await fleet.status(await fleet.observe(deadline), probe=probe, now_s=now_s, past=past)
         return _with_holds(fleet, found, await past)
 
-    found = run(context, with_fleet(load(context, file), work))
+    found = only(run(context, with_fleet(fleet, work)), nodes, gangs)
     if as_json:
         say_json(found)
     else:

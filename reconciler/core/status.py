@@ -93,6 +93,23 @@ class FleetStatus:
     quarantined: tuple[Failed, ...] = ()
 
 
+def only(found: FleetStatus, nodes: frozenset[str] | None, gangs: frozenset[str] | None) -> FleetStatus:
+    """The part about these nodes and gangs; None: about all of them."""
+    if nodes is None or gangs is None:
+        return found
+    lanes = tuple(lane for lane in found.lanes if lane.gang in gangs)
+    kept = {lane.gang: {rank.node for rank in lane.ranks} for lane in lanes}
+    return replace(
+        found,
+        lanes=lanes,
+        unwanted=tuple(item for item in found.unwanted if not nodes.isdisjoint(item.nodes)),
+        unknown=tuple(item for item in found.unknown if item.node in nodes),
+        foreign=tuple(item for item in found.foreign if item.node in nodes),
+        holds=tuple(item for item in found.holds if any(item.is_on(gang, on) for gang, on in kept.items())),
+        quarantined=tuple(item for item in found.quarantined if item.gang in kept),
+    )
+
+
 def views(desired: Desired, observed: Observed) -> tuple[GangView, ...]:
     """Every wanted gang as it is found, by address."""
     groups = by_gang(ours(desired, observed))

@@ -4,12 +4,12 @@ Always whole groups (`core/groups.py`). The steps stay in the plan: what is reco
 of it from being done. Times are texts here, made by who reads a clock.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from reconciler.core.groups import Group, groups
-from reconciler.core.plan import Op, Plan, Withheld, only_gangs
+from reconciler.core.plan import Op, Plan, Refusal, Withheld, only_gangs
 from reconciler.core.stale import Stale
 
 HoldKind = Literal["lane", "cluster", "node"]
@@ -62,7 +62,8 @@ def withhold(
     """The plan with what of it is withheld. With `retry`, what failed before is tried again."""
     failed = () if retry else quarantined
     causes = _Causes(plan, tuple(holds), {(item.gang, item.fingerprint): item for item in failed}, tuple(stale))
-    return replace(plan, withheld=tuple(item for group in groups(plan) for item in causes.of_group(group)))
+    away = tuple(item for group in groups(plan) for item in causes.of_group(group))
+    return replace(plan, withheld=(*away, *causes.of_refused({item.gang for item in away})))
 
 
 def going(plan: Plan) -> Plan:
@@ -76,6 +77,12 @@ def withheld_summary(plan: Plan) -> str:
     causes = {item.why: item for item in plan.withheld if not item.why.startswith(ALONG)}
     told = [f"withheld: {item.gang}: {item.why}" for item in causes.values()]
     return "\n".join([*told, *dict.fromkeys(item.hint for item in causes.values())])
+
+
+def stands_in_the_way(plan: Plan) -> tuple[Refusal, ...]:
+    """The refusals for which nothing of the plan is carried out: all but those of what is withheld anyway."""
+    away = {item.gang for item in plan.withheld}
+    return tuple(item for item in plan.refusals if item.gang not in away)
 
 
 def refused_summary(plan: Plan) -> str:
@@ -104,6 +111,15 @@ class _Causes:
             others = replace(first, why=f"{ALONG}{first.gang}: their steps need each other")
             yield from (own.get(gang) or replace(others, gang=gang) for gang in gangs)
 
+    def of_refused(self, told: Collection[str]) -> Iterator[Withheld]:
+        """What is refused has no steps. Where a person holds it, it keeps nothing else from going on."""
+        nodes: dict[str, set[str]] = {}
+        for item in self.plan.refusals:
+            nodes.setdefault(item.gang, set()).update([item.node] if item.node else [])
+        for gang in sorted(nodes.keys() - {"", *told}):
+            if (found := self._held_on(gang, nodes[gang])) is not None:
+                yield found
+
     def _of(self, gang: str) -> Withheld | None:
         return self._stale(gang) or self._held(gang) or self._quarantined(gang)
 
@@ -113,7 +129,9 @@ class _Causes:
         return Withheld(gang, "stale", f"stale on {found.node}: {found.told}", hint) if found else None
 
     def _held(self, gang: str) -> Withheld | None:
-        nodes = {step.node for step in self.plan.steps if step.gang == gang and step.node}
+        return self._held_on(gang, {step.node for step in self.plan.steps if step.gang == gang and step.node})
+
+    def _held_on(self, gang: str, nodes: Collection[str]) -> Withheld | None:
         found = next((item for item in self.holds if item.is_on(gang, nodes)), None)
         return Withheld(gang, "hold", str(found), f"`fleet release {found.id}` ends the hold") if found else None
 

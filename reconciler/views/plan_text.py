@@ -7,8 +7,9 @@ from functools import cached_property
 
 from reconciler.core.diff import FieldChange
 from reconciler.core.estimates import NOTHING, Estimates
-from reconciler.core.plan import Change, Foreign, Kind, Op, Outage, Plan, Refusal, Step, Withheld
+from reconciler.core.plan import Change, Foreign, Kind, Op, Outage, Plan, Step, Withheld
 from reconciler.core.unknown import unreachable
+from reconciler.core.withhold import stands_in_the_way
 from reconciler.views.transfer_text import Told, fetch_lines, short, transfer_lines
 from reconciler.views.words import count, dark_time, duration, expected_dark_time, one_line, shortened
 
@@ -55,8 +56,8 @@ def total(plan: Plan) -> str:
     """What would be done, in one line."""
     counts = Counter(change.kind for change in plan.changes)
     told = ", ".join(f"{counts[kind]} {kind}" for kind in Kind if counts[kind])
-    if plan.refusals:
-        lanes = {item.gang for item in plan.refusals if item.gang}
+    if refusals := stands_in_the_way(plan):
+        lanes = {item.gang for item in refusals if item.gang}
         return f"Plan: refused for {count(len(lanes), 'lane')}." if lanes else "Plan: refused."
     if told:
         away = f"; withheld: {count(len(plan.withheld), 'lane')}" if plan.withheld else ""
@@ -79,7 +80,7 @@ class _Text:
         plan = self.plan
         yield _headline(plan, self.observed_s)
         yield from _unknown(plan)
-        yield from _refusals(plan.refusals)
+        yield from _refusals(plan)
         yield from _objections(plan)
         yield from _withheld(plan.withheld)
         dark = {item.gang for item in plan.outages} | {name for item in plan.outages for name in item.stops}
@@ -205,12 +206,13 @@ def _unknown(plan: Plan) -> Iterator[str]:
         yield from (f"      {line}" for line in state.hint.splitlines())
 
 
-def _refusals(refusals: Sequence[Refusal]) -> Iterator[str]:
-    if not refusals:
+def _refusals(plan: Plan) -> Iterator[str]:
+    if not plan.refusals:
         return
     yield ""
-    yield "refused: nothing will be applied while this stands"
-    for refusal in refusals:
+    stands = stands_in_the_way(plan)
+    yield "refused: nothing will be applied while this stands" if stands else "refused, and withheld: others go on"
+    for refusal in plan.refusals:
         yield f"  x {f'{refusal.gang}: ' if refusal.gang else ''}{refusal.summary}"
         yield from (f"      {line}" for line in refusal.hint.splitlines())
 

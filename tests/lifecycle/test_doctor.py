@@ -54,6 +54,17 @@ def test_a_cable_that_is_out_is_refused_by_plan_and_doctor_and_can_be_let_pass(f
     assert 0 == fleet("apply", "--yes").code
 
 
+def test_a_refused_lane_that_is_held_does_not_keep_the_others_from_going_on(fleet: Commands, story: Story) -> None:
+    unplug(story, "node2")
+    fleet("hold", "pair", "--reason", "the cable is ordered")
+    said = fleet("plan")
+    assert "refused, and withheld: others go on" in said.out
+    assert "Run `fleet apply`" in said.out
+    done = fleet("apply", "--yes")
+    assert (3, {"solo": 1}) == (done.code, story.running_lanes())
+    assert "the cable is ordered" in done.out
+
+
 def test_names_and_checks_restrict_it(fleet: Commands, story: Story) -> None:
     unplug(story, "node2")
     assert 0 == fleet("doctor", "solo").code
@@ -114,3 +125,19 @@ def test_another_interface_with_the_address_is_named(fleet: Commands, story: Sto
     said = fleet("doctor", "pair")
     assert f"node2 has no interface eth0; {node.config.address} is on enp1s0" in said.out
     assert "write `name: enp1s0`" in said.out
+
+
+def test_every_name_that_is_unknown_is_told(fleet: Commands) -> None:
+    said = fleet("doctor", "nodex", "node1", "elsewhere")
+    assert 1 == said.code
+    assert "no node, cluster, lane or placement named 'nodex'; did you mean 'node" in said.err
+    assert "; no node, cluster, lane or placement named 'elsewhere'; known: " in said.err
+
+
+def test_a_status_can_be_of_a_part(fleet: Commands, story: Story) -> None:
+    story.apply()
+    fleet("hold", "pair", "--reason", "a demo")
+    assert ["single-3/solo"] == [lane["gang"] for lane in fleet("status", "solo", "--json").json["lanes"]]
+    assert [] == fleet("status", "node3", "--json").json["holds"]
+    assert ["pair"] == [item["name"] for item in fleet("status", "pair-a", "--json").json["holds"]]
+    assert 1 == fleet("status", "sol").code

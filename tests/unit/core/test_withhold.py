@@ -1,14 +1,16 @@
 """What is withheld of a plan: whole groups, for a hold or because a version failed before."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.core.groups import groups
 from reconciler.core.observed import Observed
-from reconciler.core.plan import Plan, Withheld, sealed
+from reconciler.core.plan import Plan, Refusal, Withheld, sealed
 from reconciler.core.stale import Stale
-from reconciler.core.withhold import Failed, Held, HoldKind, going, withheld_summary, withhold
+from reconciler.core.withhold import Failed, Held, HoldKind, going, stands_in_the_way, withheld_summary, withhold
 from tests.unit.core.build import desired, gang, observed, plan, world
 from tests.unit.core.test_properties import many, planned
 from tests.unit.core.worlds import NODES, World, worlds
@@ -149,3 +151,26 @@ def test_no_step_goes_on_that_touches_a_held_node_or_needs_one_that_does(world: 
     made = going(withhold(planned(world), [hold("node", node)], []))
     assert node not in {step.node for step in made.steps}
     assert {step.id for step in made.steps} >= {needed for step in made.steps for needed in step.requires}
+
+
+REFUSED = Refusal("memory-room", "c/big", "n9", "no room on n9")
+
+
+@pytest.mark.parametrize(("what", "name"), [("lane", "big"), ("cluster", "c"), ("node", "n9")])
+def test_a_refused_lane_that_is_held_keeps_nothing_else_from_going_on(what: HoldKind, name: str) -> None:
+    made = withhold(replace(MADE, refusals=(REFUSED,)), [hold(what, name)], [])
+    assert "c/big" in withheld(made)
+    assert () == stands_in_the_way(made)
+    assert () == going(made).refusals
+    assert going(made).steps
+
+
+def test_a_refused_lane_that_nobody_holds_stands_in_the_way() -> None:
+    made = withhold(replace(MADE, refusals=(REFUSED,)), [hold("lane", "solo")], [])
+    assert ((REFUSED,), (REFUSED,)) == (stands_in_the_way(made), going(made).refusals)
+
+
+def test_what_is_refused_for_the_whole_fleet_stands_in_the_way_whatever_is_held() -> None:
+    whole = replace(REFUSED, gang="")
+    made = withhold(replace(MADE, refusals=(whole,)), [hold("node", "n9")], [])
+    assert (whole,) == stands_in_the_way(made)
