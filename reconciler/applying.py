@@ -149,7 +149,7 @@ class Application:
     async def _judge(self, run_id: str, machine: Machine, failures: tuple[Failure, ...]) -> Applied:
         """The exit code; of an apply that went well only when the nodes, looked at once more, are what was wanted."""
         code = apply_exit(machine)
-        applied = Applied(run_id, code, apply_summary(machine, code), failures, dict(machine.status))
+        applied = Applied(run_id, code, apply_summary(machine, code, self._again()), failures, dict(machine.status))
         if code not in {Exit.OK, Exit.UNREACHABLE}:
             return applied
         touched = frozenset(node for gang in self.plan.gangs for node in gang.nodes)
@@ -163,6 +163,10 @@ class Application:
         if not unsettled:
             return _but_withheld(applied, machine.plan)
         return replace(applied, exit=Exit.NEEDS_A_PERSON, summary=unsettled_summary(unsettled), unsettled=again)
+
+    def _again(self) -> str:
+        """Resuming would carry out what the spec says: away from where a rollback is going."""
+        return "the same `fleet rollback`" if self.command == ROLLBACK else ""
 
     def _planned_again(self, observed: Observed) -> Plan:
         """The plan that has to be empty now: after one that only brought images, images are all that counts."""

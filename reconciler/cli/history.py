@@ -57,7 +57,19 @@ def history(
     elif found:
         say("".join(f"{_line(run)}\n" for run in found))
     else:
-        say(f"no run {f'of {placement} ' if placement else ''}is recorded\n")
+        say(f"no run {f'of {placement} ' if placement else ''}is recorded{_meant(file, placement)}\n")
+
+
+def _meant(file: Path, placement: str | None) -> str:
+    """What may be meant instead, of all that is recorded: a placement that was never touched is no fault."""
+    from reconciler.history import RUNS_SEARCHED, location, past_runs
+    from specs import did_you_mean
+
+    if placement is None:
+        return ""
+    gangs = {gang for run in past_runs(location(inventory(file)), RUNS_SEARCHED) for gang in run.touched}
+    hint = did_you_mean(placement, sorted(gangs | {gang.rpartition("/")[2] for gang in gangs}))
+    return hint and f"; {hint}"
 
 
 def _durations(file: Path, placement: str | None, *, as_json: bool) -> None:

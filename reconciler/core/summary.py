@@ -20,13 +20,13 @@ _PAST = {
 }
 
 
-def apply_summary(machine: Machine, code: Exit) -> str:
-    """What became of the fleet, and what to do next."""
+def apply_summary(machine: Machine, code: Exit, again: str = "") -> str:
+    """What became of the fleet, and what to do next. `again`: what alone goes on from an interrupt, if not `resume`."""
     if code is Exit.INTERRUPTED:
         left = machine.with_status(Status.SKIPPED)
         held = sorted({stop.id: stop for gang in _gangs(left) for stop in _stopped_for(machine, gang)}.items())
         stopped = f"; stopped until then: {_kept(machine, [stop for _, stop in held])}" if held else ""
-        return f"interrupted with {len(left)} steps not done{stopped}; {_onward(machine)} goes on from here"
+        return f"interrupted with {_steps(left)} not done{stopped}; {again or _onward(machine)} goes on from here"
     if code in {Exit.OK, Exit.UNREACHABLE}:
         silent = unreachable(machine.plan.unknown)
         rest = f"; not reached: {', '.join(item.node for item in silent)}" if silent else ""
@@ -197,10 +197,15 @@ def _sync(plan: Plan) -> str:
     return "`fleet models sync`" if plan.is_model_sync else "`fleet images sync`"
 
 
+def _steps(left: Sequence[Step]) -> str:
+    """ "1 step", "3 steps"."""
+    return f"{len(left)} step{'s' * (len(left) != 1)}"
+
+
 def cut_short_summary(machine: Machine, why: str, hint: str) -> str:
     """For a run that had to end because it could not be recorded any more."""
-    left = len(machine.with_status(Status.SKIPPED, Status.RUNNING))
-    ended = f"ended with {left} steps not done, since nothing goes on unrecorded: {why}"
+    left = machine.with_status(Status.SKIPPED, Status.RUNNING)
+    ended = f"ended with {_steps(left)} not done, since nothing goes on unrecorded: {why}"
     return f"{ended}\n{hint} Then {_again(machine)} goes on from here"
 
 

@@ -57,7 +57,7 @@ class _SocketHandler(Handler):
     disable_nagle_algorithm = False
 
 
-class LoopbackRegistry:
+class SocketRegistry:
     """Serves the blobs of a vault to whoever comes in from this machine. Used on threads, by several at once."""
 
     def __init__(

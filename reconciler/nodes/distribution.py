@@ -14,7 +14,7 @@ from reconciler.core.desired import ImagePin
 from reconciler.core.observed import LocalImage, Source, SourceImage
 from reconciler.core.transfer import Relay
 from reconciler.images.errors import SupplyError
-from reconciler.images.serving import LoopbackRegistry
+from reconciler.images.serving import SocketRegistry
 from reconciler.images.supply import FROM_VAULT, Supply
 from reconciler.images.vault import Vault
 from reconciler.nodes import node_blobs, openssh, ssh
@@ -70,7 +70,7 @@ class Distribution:
         self._turns = asyncio.Semaphore(settings.parallel)
         self._paths = SocketPaths()
         self._socket = self._paths.new()
-        self._registry = LoopbackRegistry(vault, supply.fetch, settings.bandwidth, self._socket)
+        self._registry = SocketRegistry(vault, supply.fetch, settings.bandwidth, self._socket)
         self._ssh: dict[str, OpenSsh] = {}
         self._doors: dict[str, RegistryDoors] = {}
         self._relays = Relays(self.ssh)

@@ -7,7 +7,7 @@ from reconciler.core.estimates import NOTHING
 from reconciler.core.events import Event, Interrupted, LeaseAwaited, RunEnded, RunStarted, StepEnded, StepStarted
 from reconciler.core.machine import BAD, GOOD, Status
 from reconciler.core.plan import Op, Step
-from reconciler.views.words import duration, one_line, shortened
+from reconciler.views.words import count, duration, one_line, shortened
 
 DOING = {
     Op.PULL: "pulling",
@@ -47,7 +47,7 @@ def _lines(event: Event) -> Iterator[str]:
     if isinstance(event, LeaseAwaited):
         yield f"waiting for the lease of {event.node}: {event.holder.told}"
     elif isinstance(event, RunStarted):
-        yield f"run {event.run_id}: plan {event.plan.id}, {len(event.plan.steps)} steps"
+        yield f"run {event.run_id}: plan {event.plan.id}, {count(len(event.plan.steps), 'step')}"
     elif isinstance(event, StepEnded):
         yield from _ended(event)
     elif isinstance(event, Interrupted):

@@ -26,7 +26,7 @@ class Kept(Story):
         self.open_store = lambda location: self.store
         super().__post_init__()
 
-    def stopped_at(self, op: str, after_s: float = 1.0) -> tuple[Applied, float]:
+    def stopped_at(self, op: str, after_s: float = 1.0, command: str = "apply") -> tuple[Applied, float]:
         """Interrupt an apply some time after its first step of this kind began; how it ended, and so long after."""
         asked_s: list[float] = []
 
@@ -42,7 +42,7 @@ class Kept(Story):
                     asked_s.append(0)
                     loop.call_later(after_s, ask)
 
-            applied = await fleet.apply(fleet.plan(await fleet.observe()), take, stop)
+            applied = await fleet.apply(fleet.plan(await fleet.observe()), take, stop, command)
             return applied, loop.time() - asked_s[-1]
 
         found: tuple[Applied, float] = self.run(work)
@@ -155,3 +155,11 @@ def test_a_wait_for_a_lease_is_broken_off(story: Kept) -> None:
         return applied.exit, loop.time() - began_s < PROMISED_S, len(story.nodes.mutations) - mutations
 
     assert (Exit.INTERRUPTED, True, 0) == story.run(work)
+
+
+def test_an_interrupted_rollback_names_what_goes_on_from_there(tmp_path: Path) -> None:
+    """`fleet resume` would only say that the rollback has to be said again."""
+    applied, _ = Kept(tmp_path, QUAD).stopped_at("verify", command="rollback")
+    assert "not done; the same `fleet rollback` goes on from here" in applied.summary
+    applied, _ = Kept(tmp_path, QUAD).stopped_at("verify")
+    assert "not done; `fleet resume` goes on from here" in applied.summary

@@ -53,6 +53,8 @@ def test_history_tells_runs_newest_first_and_what_they_touched(fleet: Command, s
     assert ("down", ["single-3/solo"], "done") == (down["command"].split()[0], down["touched"], down["outcome"])
     assert ["pair-a/pair", "single-3/solo"] == sorted(apply["touched"])
     assert [apply["id"]] == [run["id"] for run in json.loads(fleet("history", "pair", "--json")[1])]
+    assert "no run of pairr is recorded; did you mean 'pair'?\n" == fleet("history", "pairr")[1]
+    assert "no run of elsewhere is recorded\n" == fleet("history", "elsewhere")[1]
     lines = fleet("history")[1].splitlines()
     assert [down["id"], apply["id"]] == [line.split()[0] for line in lines]
     assert lines[0].endswith(" done: single-3/solo")

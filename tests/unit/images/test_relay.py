@@ -17,7 +17,7 @@ import pytest
 
 from reconciler.images import blob_server, relay
 from reconciler.images.blob_server import NeighbourRegistry, greeting
-from reconciler.images.serving import LoopbackRegistry
+from reconciler.images.serving import SocketRegistry
 from reconciler.images.shelf import Shelf
 from reconciler.images.stores import ContentStore, DamagedError, Spool
 from reconciler.images.vault import Vault
@@ -75,7 +75,7 @@ class Lab:
         self.tap = Tap({DIGEST: DATA, OTHER_DIGEST: OTHER})
         self.spool = folder / "spool"
         self.spool.mkdir()
-        self.controller = LoopbackRegistry(Vault(folder / "vault"), self.tap.fetch)
+        self.controller = SocketRegistry(Vault(folder / "vault"), self.tap.fetch)
         self.programs: list[Program] = []
 
     def program(self, **config: object) -> Program:

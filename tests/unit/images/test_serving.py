@@ -20,7 +20,7 @@ import pytest
 from reconciler.images import blob_server, shelf
 from reconciler.images.blob_server import CHUNK_BYTES, Allowance
 from reconciler.images.errors import SupplyErrorKind
-from reconciler.images.serving import LoopbackRegistry, behind
+from reconciler.images.serving import SocketRegistry, behind
 from reconciler.images.vault import Vault
 from tests.unit.images.taps import STEP, Tap, ask, blob, broken_at, digest_of, failing, flipped, noise, steps
 
@@ -44,13 +44,13 @@ def tap() -> Tap:
 
 
 @pytest.fixture
-def registry(vault: Vault, tap: Tap) -> Iterator[LoopbackRegistry]:
-    with closing(LoopbackRegistry(vault, tap.fetch)) as registry:
+def registry(vault: Vault, tap: Tap) -> Iterator[SocketRegistry]:
+    with closing(SocketRegistry(vault, tap.fetch)) as registry:
         yield registry
 
 
 @pytest.fixture
-def port(registry: LoopbackRegistry) -> Iterator[int]:
+def port(registry: SocketRegistry) -> Iterator[int]:
     with registry.offering({DIGEST: len(DATA)}):
         yield registry.start()
 
@@ -67,7 +67,7 @@ def soon(holds: Callable[[], bool]) -> bool:
 
 
 def test_a_missing_blob_comes_from_the_source_once_and_stays(
-    registry: LoopbackRegistry, port: int, tap: Tap, vault: Vault
+    registry: SocketRegistry, port: int, tap: Tap, vault: Vault
 ) -> None:
     assert DATA == blob(port, DIGEST).body
     assert soon(lambda: vault.has(DIGEST))
@@ -102,7 +102,7 @@ def test_many_readers_share_one_fetch_and_read_while_it_goes_on(port: int, tap: 
     assert [0] == tap.calls
 
 
-def test_a_fetch_that_breaks_off_goes_on_where_it_was(registry: LoopbackRegistry, port: int, tap: Tap) -> None:
+def test_a_fetch_that_breaks_off_goes_on_where_it_was(registry: SocketRegistry, port: int, tap: Tap) -> None:
     tap.turns += [broken_at(3 * STEP), failing(SupplyErrorKind.NO_ANSWER), broken_at(4 * STEP + 1)]
     assert DATA == blob(port, DIGEST).body
     assert [0, 3 * STEP, 3 * STEP, 4 * STEP + 1] == tap.calls
@@ -126,7 +126,7 @@ def test_a_source_that_cannot_start_in_the_middle_is_read_from_the_start(vault: 
         calls.append(0)
         yield steps(DATA[: 2 * STEP] if len(calls) == 1 else DATA, 0)
 
-    with closing(LoopbackRegistry(vault, strict)) as registry, registry.offering({DIGEST: len(DATA)}):
+    with closing(SocketRegistry(vault, strict)) as registry, registry.offering({DIGEST: len(DATA)}):
         assert DATA == blob(registry.start(), DIGEST).body
     assert [0, 2 * STEP, 0] == calls
 
@@ -137,7 +137,7 @@ def test_behind_an_offset_nothing_is_lost_and_nothing_comes_twice() -> None:
 
 
 def test_a_source_that_is_silent_for_too_long_ends_it_with_the_reason(
-    registry: LoopbackRegistry, port: int, tap: Tap
+    registry: SocketRegistry, port: int, tap: Tap
 ) -> None:
     registry._shelf.patience_s = 0.05
     tap.turns += [failing(SupplyErrorKind.NO_ANSWER)] * 50
@@ -149,7 +149,7 @@ def test_a_source_that_is_silent_for_too_long_ends_it_with_the_reason(
 
 @pytest.mark.parametrize("kind", [SupplyErrorKind.NOT_FOUND, SupplyErrorKind.DENIED])
 def test_what_cannot_be_had_is_not_tried_again(
-    registry: LoopbackRegistry, port: int, tap: Tap, kind: SupplyErrorKind
+    registry: SocketRegistry, port: int, tap: Tap, kind: SupplyErrorKind
 ) -> None:
     tap.turns.append(failing(kind))
     reply = blob(port, DIGEST)
@@ -161,7 +161,7 @@ def test_what_cannot_be_had_is_not_tried_again(
 
 
 def test_a_blob_that_nobody_is_offered_any_more_comes_no_further(
-    registry: LoopbackRegistry, vault: Vault, tap: Tap
+    registry: SocketRegistry, vault: Vault, tap: Tap
 ) -> None:
     begun, on = threading.Event(), threading.Event()
 
@@ -185,7 +185,7 @@ def test_a_blob_that_nobody_is_offered_any_more_comes_no_further(
 
 
 def test_a_full_disk_is_told(
-    registry: LoopbackRegistry, port: int, monkeypatch: pytest.MonkeyPatch, vault: Vault
+    registry: SocketRegistry, port: int, monkeypatch: pytest.MonkeyPatch, vault: Vault
 ) -> None:
     def full(handle: int, data: bytes, offset: int) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -202,7 +202,7 @@ def test_a_full_disk_is_told(
 
 @pytest.mark.parametrize("size", [len(DATA), None])
 def test_a_source_that_lies_never_yields_a_whole_blob(
-    registry: LoopbackRegistry, vault: Vault, tap: Tap, size: int | None
+    registry: SocketRegistry, vault: Vault, tap: Tap, size: int | None
 ) -> None:
     tap.turns.append(flipped)
     with registry.offering({DIGEST: size}):
@@ -222,7 +222,7 @@ def test_a_source_that_lies_never_yields_a_whole_blob(
         assert soon(lambda: registry.last_error(DIGEST) is None)
 
 
-def test_who_lies_twice_is_not_asked_again(registry: LoopbackRegistry, port: int, tap: Tap) -> None:
+def test_who_lies_twice_is_not_asked_again(registry: SocketRegistry, port: int, tap: Tap) -> None:
     """Docker's classic store would have it fetched six times."""
     tap.turns += [flipped, flipped]
     for _ in range(2):
@@ -233,7 +233,7 @@ def test_who_lies_twice_is_not_asked_again(registry: LoopbackRegistry, port: int
     assert [0, 0] == tap.calls
 
 
-def test_more_than_there_can_be_is_a_lie(registry: LoopbackRegistry, vault: Vault, tap: Tap) -> None:
+def test_more_than_there_can_be_is_a_lie(registry: SocketRegistry, vault: Vault, tap: Tap) -> None:
     with registry.offering({DIGEST: STEP}), pytest.raises(http.client.IncompleteRead):
         blob(registry.start(), DIGEST)
     error = registry.last_error(DIGEST)
@@ -272,7 +272,7 @@ def test_head_of_a_blob_of_known_size_fetches_nothing(port: int, tap: Tap) -> No
     assert [] == tap.calls
 
 
-def test_head_of_a_blob_of_unknown_size_fetches_it(registry: LoopbackRegistry, tap: Tap) -> None:
+def test_head_of_a_blob_of_unknown_size_fetches_it(registry: SocketRegistry, tap: Tap) -> None:
     with registry.offering({DIGEST: None}):
         reply = ask(registry.start(), f"/v2/x/blobs/{DIGEST}", "HEAD")
     assert (200, str(len(DATA))) == (reply.status, reply.headers["Content-Length"])
@@ -290,7 +290,7 @@ def test_a_tls_hello_is_answered_in_http(port: int) -> None:
         assert b"HTTP/" == connection.recv(5)
 
 
-def test_only_what_is_offered_is_served_and_offers_may_overlap(registry: LoopbackRegistry, vault: Vault) -> None:
+def test_only_what_is_offered_is_served_and_offers_may_overlap(registry: SocketRegistry, vault: Vault) -> None:
     vault.put(DATA)
     port = registry.start()
     assert 404 == blob(port, DIGEST).status
@@ -302,7 +302,7 @@ def test_only_what_is_offered_is_served_and_offers_may_overlap(registry: Loopbac
     assert 404 == blob(port, DIGEST).status
 
 
-def test_manifests_come_with_their_type(registry: LoopbackRegistry, vault: Vault) -> None:
+def test_manifests_come_with_their_type(registry: SocketRegistry, vault: Vault) -> None:
     docker = "application/vnd.docker.distribution.manifest.v2+json"
     documents = {
         docker: json.dumps({"mediaType": docker}).encode(),
@@ -347,7 +347,7 @@ def test_a_connection_serves_many_requests(port: int) -> None:
 
 def test_on_a_unix_socket_it_serves_the_same_and_leaves_no_file(vault: Vault, tap: Tap, tmp_path: Path) -> None:
     at = tmp_path / "registry"
-    with closing(LoopbackRegistry(vault, tap.fetch, at=at)) as registry, registry.offering({DIGEST: len(DATA)}):
+    with closing(SocketRegistry(vault, tap.fetch, at=at)) as registry, registry.offering({DIGEST: len(DATA)}):
         assert 0 == registry.start() == registry.start()
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(20)
@@ -359,7 +359,7 @@ def test_on_a_unix_socket_it_serves_the_same_and_leaves_no_file(vault: Vault, ta
     assert not at.exists()
 
 
-def test_starting_again_is_the_same_port_and_closing_cuts(registry: LoopbackRegistry) -> None:
+def test_starting_again_is_the_same_port_and_closing_cuts(registry: SocketRegistry) -> None:
     port = registry.start()
     assert port == registry.start()
     with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
@@ -406,7 +406,7 @@ def test_the_registry_asks_for_its_turn(vault: Vault, tap: Tap, monkeypatch: pyt
             return taken[-1]
 
     monkeypatch.setattr("reconciler.images.serving.Allowance", Counted)
-    with closing(LoopbackRegistry(vault, tap.fetch, 1 << 30)) as registry, registry.offering({DIGEST: len(DATA)}):
+    with closing(SocketRegistry(vault, tap.fetch, 1 << 30)) as registry, registry.offering({DIGEST: len(DATA)}):
         assert DATA == blob(registry.start(), DIGEST).body
     assert len(DATA) == sum(taken)
     assert blob_server.CHUNK_BYTES >= max(taken)
@@ -416,7 +416,7 @@ MEMORY = """
 import hashlib, http.client, resource, sys
 from contextlib import contextmanager
 from pathlib import Path
-from reconciler.images.serving import LoopbackRegistry
+from reconciler.images.serving import SocketRegistry
 from reconciler.images.vault import Vault
 
 CHUNK, COUNT = bytes(1 << 20), 200
@@ -437,7 +437,7 @@ def read(port):
         size += len(chunk)
     assert size == COUNT << 20
 
-registry = LoopbackRegistry(Vault(Path(sys.argv[1])), fetch)
+registry = SocketRegistry(Vault(Path(sys.argv[1])), fetch)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 with registry.offering({digest: COUNT << 20}):
     read(registry.start())
