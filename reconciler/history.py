@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 import specs
 import state
 from reconciler.core.durations import Known, known
+from reconciler.core.decode import DecodeError
 from reconciler.core.exits import Exit
+from reconciler.core.gitops.memory import SUSPENDED, Suspension, suspension_of
 from reconciler.core.machine import BAD, GOOD, Status
 from reconciler.core.plan import Op
 
@@ -67,10 +69,11 @@ class PastRun:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What keeps hands off a fleet."""
+    """What keeps hands off a fleet. `suspended`: what keeps the agent of `fleet gitops` off."""
 
     holds: tuple[state.Hold, ...] = ()
     quarantined: tuple[state.Quarantine, ...] = ()
+    suspended: Suspension | None = None
 
 
 @dataclass(frozen=True)
@@ -169,7 +172,15 @@ def remembered(place: state.Location, now: float) -> Remembered:
 
 
 def _recorded(store: state.Store, now: float) -> Recorded:
-    return Recorded(store.holds(now), store.quarantined())
+    return Recorded(store.holds(now), store.quarantined(), suspension(store, now))
+
+
+def suspension(store: state.Store, now: float) -> Suspension | None:
+    """Who keeps the agent off at `now` (seconds since the epoch), if somebody does. Raises `state.StateError`."""
+    try:
+        return suspension_of(store.recall(SUSPENDED), now)
+    except DecodeError as error:
+        raise state.StateError(f"the suspension cannot be read: {error}", "`fleet unsuspend` takes it away") from None
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 import state
 from reconciler import history, person
+from reconciler.core.gitops.memory import Suspension
 from reconciler.core.plan import Plan
 from reconciler.core.stale import Stale
 from reconciler.core.status import FleetStatus
@@ -33,7 +34,10 @@ def shown(fleet: Fleet, status: FleetStatus, known: Recorded) -> FleetStatus:
     """The status with the holds, and with the quarantine of what the spec asks for."""
     wanted = {(gang.address, gang.fingerprint) for gang in fleet.desired.gangs}
     failed = (item for item in known.quarantined if (item.gang, item.fingerprint) in wanted)
-    return replace(status, holds=tuple(map(held, known.holds)), quarantined=tuple(map(_failed, failed)))
+    told = suspended(known.suspended) if known.suspended else ""
+    return replace(
+        status, holds=tuple(map(held, known.holds)), quarantined=tuple(map(_failed, failed)), suspended=told
+    )
 
 
 def place(fleet: Fleet, kind: HoldKind, name: str, reason: str, seconds: float | None) -> state.Hold:
@@ -84,6 +88,12 @@ def held(hold: state.Hold) -> Held:
     """A hold as the core knows it, and as text for people."""
     until = "" if hold.expires_at is None else utc(hold.expires_at)
     return Held(hold.id, hold.kind, hold.name, hold.owner, hold.reason, until)
+
+
+def suspended(told: Suspension) -> str:
+    """Who keeps the agent off, until when and why, as text for people."""
+    until = "until it is ended" if told.until_s is None else f"until {utc(told.until_s)}"
+    return f"suspended by {told.by} since {utc(told.since_s)}, {until}: {told.reason}"
 
 
 def utc(at: float) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from reconciler.cli.notes import tell_of_suspension
 from reconciler.cli.plan import Format, rendered
 from reconciler.cli.recording import run_id, tell
 from reconciler.cli.wiring import say, say_json, stop_on_signals, warn
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from reconciler.core.plan import Plan
     from reconciler.core.stale import Stale
     from reconciler.fleet import Applied, Fleet
+    from reconciler.history import Recorded
 
 DEFAULT_WAIT_S = 20.0
 """A lease of somebody who died lapses within it (`nodes/lease_program.py`): running again after a kill just works."""
@@ -44,11 +46,12 @@ async def carry_out(
     from reconciler import holds
     from reconciler.core.events import RunEnded
 
-    def but_withheld(made: "Plan") -> "Plan":
-        away = holds.withheld(made, holds.recorded(fleet, time.time()), retry=retry, stale=stale)
-        return fleet.judged(away, time.time())
+    def but_withheld(made: "Plan", known: "Recorded") -> "Plan":
+        return fleet.judged(holds.withheld(made, known, retry=retry, stale=stale), time.time())
 
-    made = but_withheld(made)
+    known = holds.recorded(fleet, time.time())
+    tell_of_suspension(known)
+    made = but_withheld(made, known)
     if not as_json:
         say(rendered(fleet, made, Format.TEXT))
     code = _standstill(made)
@@ -59,7 +62,7 @@ async def carry_out(
         return code
     if not yes and not await agreed(question):
         return _declined(as_json=as_json)
-    made = but_withheld(made)  # an answer may have taken its time
+    made = but_withheld(made, holds.recorded(fleet, time.time()))  # an answer may have taken its time
     applied = await _applied(fleet, made, as_json=as_json, command=command, saved_id=saved_id, wait_s=wait_s)
     on_applied(applied)
     if as_json:

@@ -7,6 +7,7 @@ from reconciler.cli.wiring import warn
 if TYPE_CHECKING:
     from reconciler.core.observed import Observed
     from reconciler.fleet import Fleet
+    from reconciler.history import Recorded
 
 
 def tell_of_secrets(fleet: "Fleet", observed: "Observed") -> None:
@@ -15,3 +16,12 @@ def tell_of_secrets(fleet: "Fleet", observed: "Observed") -> None:
 
     for note in secret_notes(fleet.desired, observed):
         warn(note)
+
+
+def tell_of_suspension(known: "Recorded") -> None:
+    """Say that the agent of `fleet gitops` is kept off: it stops no person."""
+    from reconciler.holds import suspended
+    from reconciler.views.words import one_line
+
+    if known.suspended is not None:
+        warn(one_line(f"the agent is {suspended(known.suspended)}; that binds no person"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reconciler.cli.notes import tell_of_secrets
+from reconciler.cli.notes import tell_of_secrets, tell_of_suspension
 from reconciler.cli.targets import Clusters, Lanes, Nodes, targets
 from reconciler.cli.wiring import (
     DEFAULT_DEADLINE_S,
@@ -126,7 +126,9 @@ def but_withheld(fleet: "Fleet", made: "Plan") -> "Plan":
     from reconciler import holds
 
     try:
-        made = holds.withheld(made, holds.recorded(fleet, time.time()))
+        known = holds.recorded(fleet, time.time())
+        tell_of_suspension(known)
+        made = holds.withheld(made, known)
     except state.StateError as error:
         warn(f"holds are not shown in this plan: {error}")
     return fleet.judged(made, time.time())

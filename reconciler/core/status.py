@@ -82,7 +82,10 @@ class Unwanted:
 
 @dataclass(frozen=True)
 class FleetStatus:
-    """Everything there is to say about a fleet now. `holds`, `quarantined`: what apply keeps its hands off."""
+    """Everything there is to say about a fleet now. `holds`, `quarantined`: what apply keeps its hands off.
+
+    `suspended`: who keeps the agent of `fleet gitops` from acting, why and until when; empty when nobody does.
+    """
 
     fleet: str
     lanes: tuple[LaneStatus, ...]
@@ -91,6 +94,7 @@ class FleetStatus:
     foreign: tuple[Foreign, ...]
     holds: tuple[Held, ...] = ()
     quarantined: tuple[Failed, ...] = ()
+    suspended: str = ""
 
 
 def only(found: FleetStatus, nodes: frozenset[str] | None, gangs: frozenset[str] | None) -> FleetStatus:

@@ -24,12 +24,14 @@ def _lines(status: FleetStatus) -> Iterator[str]:
     for lane in status.lanes:
         yield ""
         yield from _lane(lane)
-    if status.unwanted or status.foreign or status.holds or status.quarantined:
+    if status.unwanted or status.foreign or status.holds or status.quarantined or status.suspended:
         yield ""
     for item in status.unwanted:
         yield f"not wanted: {item.gang} on {' '.join(item.nodes)} ({item.running} running)"
     for foreign in status.foreign:
         yield f"foreign: {foreign.name} on {foreign.node}"
+    if status.suspended:
+        yield f"the agent does nothing: {status.suspended}"
     for hold in status.holds:
         yield f"held: {hold} (hold {hold.id})"
     for failed in status.quarantined:

@@ -179,8 +179,7 @@ def _suspended(case: Case) -> Iterator[Decision]:
 def suspended(seen: Seen) -> Iterator[Wait]:
     """A person said to do nothing."""
     if seen.suspended is not None and seen.suspended.holds(seen.now_s):
-        told = seen.suspended
-        yield Wait(f"suspended by {told.by}: {told.reason}", told.until_s)
+        yield Wait(str(seen.suspended), seen.suspended.until_s)
 
 
 def _closed(case: Case) -> Iterator[Decision]:

@@ -12,6 +12,10 @@ ATTEMPTS = 50
 """So many of the last attempts, and of the last heals, are kept: more than any rule looks back."""
 
 
+SUSPENDED = "gitops.suspended"
+"""Under this name the recorded state has the suspension, apart from what the agent writes: people come at any time."""
+
+
 class Outcome(StrEnum):
     """How an attempt ended."""
 
@@ -101,6 +105,9 @@ class Suspension:
     def holds(self, now_s: float) -> bool:
         """Whether it has not lapsed."""
         return self.until_s is None or now_s < self.until_s
+
+    def __str__(self) -> str:
+        return f"suspended by {self.by}: {self.reason}"
 
 
 @dataclass(frozen=True)

@@ -100,11 +100,11 @@ def memories(draw: st.DrawFn, looks: dict[str, Planned | None]) -> Remembered:
     outcomes = st.sampled_from([*[Outcome.FAILED, Outcome.PARTIAL, Outcome.INTERRUPTED] * 3, *Outcome])
     attempts = draw(st.lists(st.builds(Attempt, commits, seen, outcomes, times), max_size=2))
     heals = draw(st.lists(st.builds(Healed, st.sampled_from(["c/a", "c/b"]), times, st.booleans()), max_size=4))
-    proven = []
+    proven: list[Proven] = []
     for one in (draw(st.sampled_from([A, NEW_A])), B):
         version = (one.address, one.fingerprint)
         wanting: list[str] = [commit for commit, item in looks.items() if item and version in item.wanted]
-        if wanting and draw(st.integers(0, 3)):
+        if wanting and draw(st.integers(0, 3)) > 0:
             proven.append(Proven(*version, draw(st.sampled_from(wanting))))
     last: list[str | None] = [None, OLD, OLD, HEAD, HEAD]
     applied = draw(st.sampled_from(last))
