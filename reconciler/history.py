@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import specs
 import state
-from reconciler.core.durations import Known, known
 from reconciler.core.decode import DecodeError
+from reconciler.core.durations import Known, known
 from reconciler.core.exits import Exit
 from reconciler.core.gitops.memory import SUSPENDED, Suspension, suspension_of
 from reconciler.core.machine import BAD, GOOD, Status

@@ -35,9 +35,7 @@ def shown(fleet: Fleet, status: FleetStatus, known: Recorded) -> FleetStatus:
     wanted = {(gang.address, gang.fingerprint) for gang in fleet.desired.gangs}
     failed = (item for item in known.quarantined if (item.gang, item.fingerprint) in wanted)
     told = suspended(known.suspended) if known.suspended else ""
-    return replace(
-        status, holds=tuple(map(held, known.holds)), quarantined=tuple(map(_failed, failed)), suspended=told
-    )
+    return replace(status, holds=tuple(map(held, known.holds)), quarantined=tuple(map(_failed, failed)), suspended=told)
 
 
 def place(fleet: Fleet, kind: HoldKind, name: str, reason: str, seconds: float | None) -> state.Hold:

@@ -22,6 +22,7 @@ from reconciler.cli import (
     show,
     state,
     status,
+    suspend,
     validate,
     version,
 )
@@ -58,6 +59,7 @@ for module in (
     show,
     state,
     gitops,
+    suspend,
     schema,
     version,
 ):

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reconciler.cli import suspend
 from reconciler.cli.gitops_run import DEFAULT_WORK, RUN, Work, follow
 from reconciler.cli.recording import Events, tell
 from reconciler.cli.wiring import AsJson, group, say, say_json, warn
@@ -45,6 +46,7 @@ def register(app: typer.Typer) -> None:
     commands.command("status", help=STATUS)(status)
     commands.command("accept", help=ACCEPT)(accept)
     commands.command("retry", help=RETRY)(retry)
+    suspend.register_in(commands)
     app.add_typer(commands, name="gitops")
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reconciler.cli.lasting import lasting_s
 from reconciler.cli.recording import Events, tell
 from reconciler.cli.targets import must_be_known
 from reconciler.cli.wiring import DEFAULT_SPEC, AsJson, SpecFile, load, say, say_json
@@ -51,10 +52,6 @@ Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for 
 OfKind = Annotated[Kind | None, typer.Option("--kind", help="Which, when a name is of several kinds.")]
 
 
-LONGEST_S = 366 * 86400.0
-"""A longer one is a slip of the keyboard."""
-
-
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command("hold", help=HELP)(hold)
@@ -81,7 +78,7 @@ def hold(
             raise typer.BadParameter("name what to hold: a lane, a cluster or a node")
         return holds(context, file, as_json)
     fleet = load(context, file)
-    placed = place(fleet, _kind(fleet, what, kind), what, reason, _seconds(duration))
+    placed = place(fleet, _kind(fleet, what, kind), what, reason, lasting_s(duration, "a hold"))
     tell(HoldPlaced(placed.id, placed.kind, what, placed.owner, reason, placed.expires_at))
     if as_json:
         return say_json(placed)
@@ -144,21 +141,6 @@ def _kind(fleet: "Fleet", name: str, asked: Kind | None) -> "HoldKind":
     if len(found) > 1:
         raise typer.BadParameter(f"{name} is a {' and a '.join(found)}: say which with --kind {found[0]}")
     return found[0]
-
-
-def _seconds(text: str | None) -> float | None:
-    """Raises `typer.BadParameter`."""
-    import specs
-
-    if text is None:
-        return None
-    try:
-        seconds = specs.parse_duration(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"--for: {error}; write for example 4h or 30m") from None
-    if not 0 < seconds <= LONGEST_S:
-        raise typer.BadParameter("--for: a hold lasts longer than nothing and at most a year, or, without it, for good")
-    return seconds
 
 
 def _told(hold: "state.Hold") -> str:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reconciler.cli.lasting import lasting_s
 from reconciler.cli.recording import Events, tell
 from reconciler.cli.wiring import DEFAULT_SPEC, AsJson, SpecFile, load, say, say_json
 
 if TYPE_CHECKING:
     import state
     from reconciler.core.gitops.memory import Suspension
-    from reconciler.gitops.workplace import Workplace
 
 HELP = """Keep the agent of `fleet gitops` from changing the fleet: no commit is applied, and no lane repaired.
 
@@ -40,9 +40,6 @@ AgentFolder = Annotated[
     Path | None,
     typer.Option("--work", envvar="FLEET_GITOPS_WORK", metavar="DIR", help="The folder of the agent on this machine."),
 ]
-
-LONGEST_S = 366 * 86400.0
-"""A longer one is a slip of the keyboard."""
 
 
 def register(app: typer.Typer) -> None:
@@ -75,7 +72,7 @@ def suspend(
 
     if not reason.strip():
         raise typer.BadParameter("--reason: somebody will want to know why")
-    seconds, now_s = _seconds(duration), time.time()
+    seconds, now_s = lasting_s(duration, "a suspension"), time.time()
     told = Suspension(person.name(), reason, now_s, None if seconds is None else now_s + seconds)
     place = _state_of(context, work, file)
     Memory(place).suspend(told)
@@ -134,18 +131,3 @@ def _wake(work: Path | None) -> None:
 
 def _shown(place: "state.Location", told: "Suspension | None") -> dict[str, object]:
     return {"state": str(place), "suspension": told}
-
-
-def _seconds(text: str | None) -> float | None:
-    """Raises `typer.BadParameter`."""
-    import specs
-
-    if text is None:
-        return None
-    try:
-        seconds = specs.parse_duration(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"--for: {error}; write for example 4h or 30m") from None
-    if not 0 < seconds <= LONGEST_S:
-        raise typer.BadParameter("--for: longer than nothing and at most a year, or, without it, until it is ended")
-    return seconds

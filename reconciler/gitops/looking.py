@@ -68,9 +68,10 @@ class Looks:
         except (BrokenError, GitError):
             return None
         observed = await fleet.observe()
-        plan = fleet.plan(observed, commit=commit)
-        known = holds.recorded(fleet, self.now())
-        return looked(fleet.desired, observed, holds.withheld(plan, known))
+        plan = fleet.plan(observed, commit=commit, allow_empty=fleet.spec.gitops.allow_empty)
+        now_s = self.now()
+        plan = fleet.judged(holds.withheld(plan, holds.recorded(fleet, now_s)), now_s)
+        return looked(fleet.desired, observed, plan)
 
     async def close(self) -> None:
         """Let go of the nodes."""

@@ -11,12 +11,11 @@ from typing import TypeVar
 import state
 from reconciler.core.canonical import canonical_json
 from reconciler.core.decode import DecodeError, decoded
-from reconciler.core.gitops.memory import Remembered, Suspension, remembered_of, suspension_of
+from reconciler.core.gitops.memory import SUSPENDED, Remembered, Suspension, remembered_of, suspension_of
 
 T = TypeVar("T")
 
 REMEMBERED = "gitops"
-SUSPENDED = "gitops.suspended"
 ACCEPTED = "gitops.accepted"
 """The names under which it is kept."""
 
@@ -60,10 +59,20 @@ class Memory:
         with self._store() as store:
             return _read(lambda: suspension_of(store.recall(SUSPENDED), now_s))
 
-    def suspend(self, suspension: Suspension | None) -> None:
-        """Keep the agent off, or (None) let it go on."""
+    def suspend(self, suspension: Suspension) -> None:
+        """Keep the agent off, in place of an earlier suspension."""
         with self._store() as store:
-            store.remember(SUSPENDED, None if suspension is None else canonical_json(suspension))
+            store.remember(SUSPENDED, canonical_json(suspension))
+
+    def unsuspend(self, now_s: float) -> Suspension | None:
+        """Let the agent go on; who kept it off until `now_s`, where that can be read."""
+        with self._store() as store:
+            text = store.recall(SUSPENDED)
+            store.remember(SUSPENDED, None)
+        try:
+            return suspension_of(text, now_s)
+        except DecodeError:
+            return None
 
     def accepted(self) -> Accepted | None:
         """The commit that a person accepted last."""

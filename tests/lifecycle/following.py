@@ -95,6 +95,11 @@ class Followed:
         self._now_s += seconds
 
     @property
+    def now_s(self) -> float:
+        """What the clock of the agent shows, or would."""
+        return self._now_s
+
+    @property
     def kinds(self) -> list[str]:
         """The kinds of the agent's own events so far; they are forgotten then."""
         found = [event.KIND for event in self.told if event.KIND.startswith("gitops.")]

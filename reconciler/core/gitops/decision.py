@@ -55,6 +55,7 @@ class Bar(StrEnum):
     DIED = "died"
     PROTECTED = "protected"
     BUDGET = "budget"
+    POLICY = "policy"
 
 
 @dataclass(frozen=True)

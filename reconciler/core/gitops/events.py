@@ -134,6 +134,24 @@ class RetryAsked:
     lifted: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class AgentSuspended:
+    """A person keeps the agent from changing anything. `until_s`: seconds since 1970, None until it is ended."""
+
+    KIND: ClassVar[str] = "gitops.suspended"
+    by: str
+    reason: str
+    until_s: float | None
+
+
+@dataclass(frozen=True)
+class AgentResumed:
+    """A person lets the agent act again."""
+
+    KIND: ClassVar[str] = "gitops.resumed"
+    by: str
+
+
 GITOPS_EVENTS: tuple[type, ...] = (
     CommitSeen,
     CommitPlanned,
@@ -148,5 +166,7 @@ GITOPS_EVENTS: tuple[type, ...] = (
     LookFailed,
     CommitAccepted,
     RetryAsked,
+    AgentSuspended,
+    AgentResumed,
 )
 """Every kind, in the order of the published schema."""

@@ -188,6 +188,13 @@ def _closed(case: Case) -> Iterator[Decision]:
         yield Wait(closed.why, closed.until_s)
 
 
+def _objected(case: Case) -> Iterator[Decision]:
+    """A policy that is mandatory."""
+    for item in case.planned.plan.forbidden:
+        if not item.gang or item.gang in case.gangs:
+            yield Stop(Bar.POLICY, f"policy {item.policy} objects to {case.head.id[:12]}: {item}", item.hint)
+
+
 def _protected(case: Case) -> Iterator[Decision]:
     found = protected(stopped(case.planned.plan, case.gangs), case.seen.settings.protected)
     if found and not case.seen.opening.is_allowed:
@@ -216,6 +223,7 @@ RULES: tuple[Callable[[Case], Iterator[Decision]], ...] = (
     _pausing,
     _suspended,
     _closed,
+    _objected,
     _protected,
     _over_budget,
     _go,

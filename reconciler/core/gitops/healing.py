@@ -118,6 +118,11 @@ def _repairs(ward: Ward) -> Iterator[Decision]:
         if seen.now_s < until_s:
             yield Wait(f"repaired not long ago, and drifted again: {lanes_told(gangs)}", until_s)
             continue
+        objected = [item for item in ward.planned.plan.forbidden if not item.gang or item.gang in gangs]
+        if objected:
+            told_so = f"no repair of {lanes_told(gangs)}: policy {objected[0].policy} objects: {objected[0]}"
+            yield Stop(Bar.POLICY, told_so, objected[0].hint)
+            continue
         stops = stopped(ward.planned.plan, {*ready, *gangs})
         barred = protected(stopped(ward.planned.plan, gangs), seen.settings.protected)
         if barred and not seen.opening.is_allowed:

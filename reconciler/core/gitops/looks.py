@@ -49,13 +49,14 @@ def looked(desired: Desired, observed: Observed, plan: Plan) -> Planned:
 def observation_of(plan: Plan) -> str:
     """A digest of everything on which the outcome of an attempt depends: no clock, no free disk.
 
-    What is held, refused or not to be reached is part of it: when that changes, it is worth another try.
+    What is held, refused, objected to or not to be reached is part of it: when that changes, it is worth another try.
     """
     withheld = sorted((item.gang, item.kind) for item in plan.withheld)
     refused = sorted((item.code, item.gang, item.node or "") for item in plan.refusals)
     unknown = sorted(item.node for item in plan.unknown)
+    objected = sorted((item.policy, item.gang) for item in plan.forbidden)
     steps = [step.id for step in plan.steps]
-    return fingerprint([plan.observed, unknown, withheld, refused, steps])[:16]
+    return fingerprint([plan.observed, unknown, withheld, refused, objected, steps])[:16]
 
 
 def learned(remembered: Remembered, commit: str, planned: Planned) -> Remembered:
