@@ -220,6 +220,12 @@ class Agent:
         self._tell(events.CommitPlanned(commit, plan.id, len(plan.steps), plan.changes))
         turn.memory.update(lambda before: learned(before, commit, planned))
 
+    async def _learned(self, turn: Turn, commit: str) -> None:
+        """What came of it, as the fleet shows it: whatever commit is there by then, this is the one to go back to."""
+        planned = None if self.stopping.is_set() else await turn.looks.planned(commit)
+        if planned is not None:
+            turn.memory.update(lambda before: learned(before, commit, planned))
+
     def _tidy(self, turn: Turn) -> None:
         """Forget the files of commits that no decision asks for any more."""
         memory = turn.memory.recalled()
@@ -239,6 +245,7 @@ class Agent:
                 )
             finally:
                 self._carrying = None
+            await self._learned(turn, decision.commit)
             return self._ended(done)
         if turn.head is not None:
             self.telling.stands(turn.head.id, decision)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
+import state
 from reconciler.core.envelope import Told
 from reconciler.fleet import Fleet
 from reconciler.gitops.agent import Agent, Options
@@ -93,6 +94,14 @@ class Followed:
     def later(self, seconds: float) -> None:
         """Let time pass while no agent runs."""
         self._now_s += seconds
+
+    def quarantined(self) -> set[str]:
+        """The placements of which a version is put aside."""
+        store = state.open_store(self.workplace.place(None))
+        try:
+            return {item.gang for item in store.quarantined()}
+        finally:
+            store.close()
 
     @property
     def now_s(self) -> float:
