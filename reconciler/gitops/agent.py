@@ -4,7 +4,6 @@ A turn ends when there is nothing more to do now. What fails in it is told and t
 """
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
@@ -29,6 +28,7 @@ from reconciler.gitops.mirror import Mirror
 from reconciler.gitops.rules import Rules, rules_of
 from reconciler.gitops.standing import Standing
 from reconciler.gitops.telling import Telling
+from reconciler.gitops.waiting import broken_off, first_of
 from reconciler.gitops.workplace import Workplace
 from reconciler.images.errors import SupplyError
 from reconciler.nodes.errors import NodeError
@@ -283,24 +283,9 @@ class Agent:
 
     async def pause(self, seconds: float) -> None:
         """Rest, unless it is woken or told to stop."""
-        waits = [asyncio.ensure_future(event.wait()) for event in (self.wake, self.stopping)]
-        try:
-            await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for item in waits:
-                item.cancel()
+        await first_of(seconds, self.wake, self.stopping)
         self.wake.clear()
 
     async def _unless_stopping(self, work: Coroutine[Any, Any, bool]) -> bool:
         """What the work says. When it is told to stop: a look is broken off, an apply ends by itself, safely."""
-        task, stopping = asyncio.ensure_future(work), asyncio.ensure_future(self.stopping.wait())
-        try:
-            await asyncio.wait([task, stopping], return_when=asyncio.FIRST_COMPLETED)
-            if not task.done() and self._carrying is None:
-                task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                return await task
-            return False
-        finally:
-            stopping.cancel()
-            task.cancel()
+        return bool(await broken_off(work, self.stopping, unless=lambda: self._carrying is not None))
