@@ -6,7 +6,7 @@ Values for the page's template only: it decides nothing and finds out nothing.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from reconciler.core.drift import ClusterDrawn, Kind, NodeDrawn, Report
+from reconciler.core.drift import ClusterDrawn, Kind, NodeDrawn, Report, worst_first
 from reconciler.core.gate import Health
 from reconciler.core.status import LaneStatus, RankStatus, Sync
 from reconciler.views import drift_words as words
@@ -33,11 +33,13 @@ class Here:
 
 @dataclass(frozen=True)
 class Tile:
-    """A node as one of its clusters shows it. `elsewhere`: its other clusters."""
+    """A node as one of its clusters shows it. `elsewhere`: its other clusters; `findings`: ids of what is found
+    about the node itself."""
 
     node: NodeDrawn
     elsewhere: tuple[str, ...]
     ranks: tuple[Here, ...]
+    findings: tuple[str, ...]
 
     @property
     def tone(self) -> str:
@@ -45,16 +47,17 @@ class Tile:
         if self.node.reach != "reachable":
             return "dim" if self.node.reach == "off" else "bad"
         tones = {item.tone for item in self.ranks}
-        return next((tone for tone in ("bad", "dim", "busy", "ok") if tone in tones), "idle")
+        return next((tone for tone in ("bad", "warn", "dim", "busy", "ok") if tone in tones), "idle")
 
 
 @dataclass(frozen=True)
 class LaneDrawn:
-    """A lane with its tone."""
+    """A lane with its tone. `findings`: ids of what is found about it, the worst first."""
 
     status: LaneStatus
     tone: str
     sync: str
+    findings: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ class Chart:
 
 def cards(report: Report) -> tuple[Card, ...]:
     """Every cluster in the spec's order, then what none of them has."""
-    nodes = {node.name: node for node in report.nodes}
+    nodes, found = {node.name: node for node in report.nodes}, _found(report)
     drawn = tuple(_clusters(report))
     homes: dict[str, list[str]] = {}
     for cluster in drawn:
@@ -103,18 +106,30 @@ def cards(report: Report) -> tuple[Card, ...]:
                 nodes.get(name, NodeDrawn(name, "unreachable")),
                 tuple(home for home in homes[name] if home != cluster.name),
                 tuple(_ranks(here, name)),
+                tuple(found.get(name, ())),
             )
             for name in cluster.nodes
         )
-        shown = tuple(LaneDrawn(lane, lane_tone(lane), SYNCS[lane.sync]) for lane in here)
+        shown = tuple(
+            LaneDrawn(lane, tone_of(lane.health, lane.sync), SYNCS[lane.sync], tuple(found.get(lane.gang, ())))
+            for lane in here
+        )
         made.append(Card(cluster.name, shown, tiles, len(drawn) <= OPEN or any(_is_matter(shown, tiles))))
     return tuple(made)
 
 
-def lane_tone(lane: LaneStatus) -> str:
-    """Healthy with other settings than wanted is a warning, not fine."""
-    tone = TONES.get(lane.health, "bad")
-    return "warn" if tone == "ok" and lane.sync is Sync.OUT_OF_SYNC else tone
+def tone_of(health: Health, sync: Sync) -> str:
+    """Healthy, but not as wanted, is a warning, not fine."""
+    tone = TONES.get(health, "bad")
+    return "warn" if tone == "ok" and sync is Sync.OUT_OF_SYNC else tone
+
+
+def _found(report: Report) -> dict[str, list[str]]:
+    """The ids of findings by "cluster/lane", or by node, the worst first."""
+    found: dict[str, list[str]] = {}
+    for item in worst_first(report.findings):
+        found.setdefault("/".join(item.address.split("/")[:2]), []).append(item.id)
+    return found
 
 
 def _is_matter(lanes: Iterable[LaneDrawn], tiles: Iterable[Tile]) -> Iterator[bool]:
@@ -136,7 +151,7 @@ def _clusters(report: Report) -> Iterator[ClusterDrawn]:
 
 def _ranks(lanes: Iterable[LaneStatus], node: str) -> Iterator[Here]:
     for lane in lanes:
-        yield from (Here(lane.lane, rank, TONES.get(rank.health, "bad")) for rank in lane.ranks if rank.node == node)
+        yield from (Here(lane.lane, rank, tone_of(rank.health, rank.sync)) for rank in lane.ranks if rank.node == node)
 
 
 def moments(report: Report) -> tuple[str, ...]:

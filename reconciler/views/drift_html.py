@@ -18,7 +18,7 @@ from reconciler.core.drift import Finding, Report, Severity, worst_first
 from reconciler.views import drift_drawn, drift_words
 from reconciler.views.words import count, one_line
 
-TONES = {Severity.OUTAGE: "bad", Severity.DEGRADED: "warn", Severity.NOTICE: "busy"}
+TONES = {Severity.OUTAGE: "bad", Severity.DEGRADED: "warn", Severity.NOTICE: "note"}
 """How the page draws a severity."""
 
 
@@ -38,6 +38,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["findings"] = lambda number: count(number, "finding")
     made.filters["nodes"] = lambda number: count(number, "node")
     for name, file in (("style", "page.css"), ("script", "page.js")):
         text = made.get_template(file).render()

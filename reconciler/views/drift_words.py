@@ -7,6 +7,7 @@ from email.utils import formatdate, parsedate
 from reconciler.core.drift import Finding, Ignore, Kind, Report, Severity
 from reconciler.core.drift.failing import ANY, exit_of
 from reconciler.core.exits import Exit
+from reconciler.core.status import Reach
 from reconciler.views.words import count
 
 MEANING: Mapping[Kind, str] = {
@@ -85,10 +86,12 @@ def exit_code(report: Report) -> int:
 
 
 def verdict(report: Report) -> str:
-    """The whole report in one or two sentences."""
+    """The whole report in a few short sentences."""
     lost, dark = _lost(report), _dark(report)
     if dark:
         first = "1 lane does not serve." if len(dark) == 1 else f"{len(dark)} lanes do not serve."
+    elif any(item.severity is Severity.OUTAGE for item in report.findings):
+        first = f"{count(len(report.findings), 'finding')}."
     elif report.findings:
         first = f"{count(len(report.findings), 'finding')}, none of which keeps a lane from serving."
     else:
@@ -98,15 +101,20 @@ def verdict(report: Report) -> str:
 
 def _lost(report: Report) -> str:
     """What could not be looked at, in sentences; empty when all was."""
-    nodes = unreachable(report)
-    parts = [f"{count(len(nodes), 'node')} could not be read."] if nodes else []
+    nodes, lanes = unreachable(report), [lane for lane in report.status.lanes if lane.reach is Reach.UNREACHABLE]
+    parts = []
+    if nodes:
+        unknown = f"{count(len(lanes), 'lane')} {'is' if len(lanes) == 1 else 'are'} not known"
+        also = f", so {unknown}" if lanes else ""
+        parts.append(f"{count(len(nodes), 'node')} could not be read{also}.")
     parts += ["There was no time to see all."] if report.missing else []
     return " ".join(parts)
 
 
-def _dark(report: Report) -> set[str]:
-    """What does not serve: by "cluster/lane", which every address of a lane or a rank begins with."""
-    return {"/".join(item.address.split("/")[:2]) for item in report.findings if item.severity is Severity.OUTAGE}
+def _dark(report: Report) -> frozenset[str]:
+    """The lanes that are known not to serve: by "cluster/lane", which addresses of lanes and of ranks begin with."""
+    outages = (item.address for item in report.findings if item.severity is Severity.OUTAGE)
+    return frozenset("/".join(address.split("/")[:2]) for address in outages if "/" in address)
 
 
 def rule(ignore: Ignore) -> str:

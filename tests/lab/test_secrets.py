@@ -183,7 +183,7 @@ def node_files(lab: Lab) -> str:
 
 
 EVERY_COMMAND = ("plan", "plan --json", "plan --format markdown", "status --json", "status --probe", "drift --json")
-MORE_COMMANDS = ("drift --format markdown", "logs solo", "history --json")
+MORE_COMMANDS = ("drift --format markdown", "drift --format html", "logs solo", "history --json")
 
 
 def test_values_arrive_and_show_nowhere_else(clean_lab: Lab, tmp_path: Path) -> None:

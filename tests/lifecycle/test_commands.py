@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema  # type: ignore[import-untyped] # it has no types of its own
 import pytest
 
 from reconciler.cli.main import run
@@ -15,6 +16,8 @@ from reconciler.testing import Exits, run_simulated
 from tests.lifecycle.harness import QUAD, Story
 
 Command = Callable[..., tuple[int, str, str]]
+SCHEMAS = Path(__file__).parents[2] / "docs/schemas"
+DRIFT_SCHEMA = jsonschema.Draft202012Validator(json.loads((SCHEMAS / "drift-2.json").read_text(encoding="utf-8")))
 
 
 @pytest.fixture
@@ -139,7 +142,13 @@ def test_drift_is_silent_then_finds_a_killed_rank_and_changes_nothing(fleet: Com
     before = len(story.nodes.mutations)
     code, output, _ = fleet("drift", "--format", "json")
     assert (2, before) == (code, len(story.nodes.mutations))
-    assert ["runtime"] == [item["class"] for item in parsed(output)["findings"]]
+    found = parsed(output)
+    assert ["runtime"] == [item["class"] for item in found["findings"]]
+    assert [] == [error.message for error in DRIFT_SCHEMA.iter_errors(found)]
+    code, page, _ = fleet("drift", "--format", "html")
+    assert (2, before) == (code, len(story.nodes.mutations))
+    assert page.startswith("<!doctype html>")
+    assert f'<li id="{found["findings"][0]["id"]}"' in page
 
 
 def test_drift_that_could_not_look_says_so_by_its_exit_code(fleet: Command, story: Story) -> None:

@@ -16,7 +16,7 @@
 
   const form = document.querySelector(".filters");
   if (!form) return;
-  const severities = { bad: "outage", warn: "degraded", busy: "notice" };
+  const severities = { bad: "outage", warn: "degraded", note: "notice" };
   const rows = [...document.querySelectorAll(".f")].map((item) => ({
     item,
     group: item.closest(".group"),

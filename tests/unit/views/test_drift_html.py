@@ -95,3 +95,14 @@ def test_charts_hold_the_last_reports_and_this_one() -> None:
     assert {CHARTED} == {len(figures) for figures in found.values()}
     assert (3, 4, 4, 2) == found["config"][-4:]
     assert (0, 1, 1, 1) == found["unreachable nodes"][-4:]
+
+
+def test_a_lane_and_a_node_lead_to_what_is_found_about_them() -> None:
+    drawn = cards(drifting.demo())
+    lanes = {lane.status.gang: lane.findings for card in drawn for lane in card.lanes}
+    ids = [item.id for item in drifting.FINDINGS]
+    assert {ids[1], ids[2], ids[3]} == set(lanes[drifting.QUAD])
+    assert (ids[0],) == lanes[drifting.PAIR]
+    assert () == lanes[drifting.SMALL]
+    tiles = {tile.node.name: tile.findings for card in drawn for tile in card.tiles}
+    assert ((ids[6],), (ids[5],), ()) == (tiles["dgx2"], tiles["dgx7"], tiles["dgx6"])

@@ -99,8 +99,13 @@ def test_markdown_fits_a_comment_counts_what_it_cut_and_keeps_the_worst(number: 
 
 VERDICTS = [
     (drifting.calm(), 0, "All is as wanted."),
-    (drifting.demo(), 4, "2 lanes do not serve. 1 node could not be read."),
-    (many(0, ""), 4, "1 lane does not serve. 1 node could not be read."),
+    (drifting.demo(), 4, "1 lane does not serve. 1 node could not be read, so 1 lane is not known."),
+    (many(0, ""), 4, "1 lane does not serve. 1 node could not be read, so 1 lane is not known."),
+    (
+        replace(drifting.demo(), findings=drifting.FINDINGS[5:6]),
+        4,
+        "1 finding. 1 node could not be read, so 1 lane is not known.",
+    ),
     (
         replace(drifting.calm(), findings=drifting.FINDINGS[1:3]),
         2,
