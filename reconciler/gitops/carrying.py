@@ -53,14 +53,14 @@ class Carrying:
         agent, commit, now = self._agent, decision.commit, self._agent.standing.now
         self._memory.update(lambda before: before.began(commit, self._planned.observation, now()))
         agent.standing.begins(events.Attempted(commit, decision.gangs))
-        agent.telling.begins(self._planned.plan, commit, decision.gangs)
+        agent.telling.begins(self._planned.plan, commit)
         applied = await self._carried(commit, decision.gangs)
         is_partial = bool(self._planned.plan.withheld)
         outcome = Outcome.of(applied.exit, withheld=is_partial)
         self._memory.update(lambda before: before.ended(outcome, now(), applied.summary, applied.run_id))
         agent.metrics.attempts.labels(str(outcome)).inc()
         agent.standing.tried(events.AttemptEnded(commit, outcome, int(applied.exit), applied.summary, applied.run_id))
-        agent.telling.ended(self._planned.plan, commit, decision.gangs, outcome, applied)
+        agent.telling.ended(self._planned.plan, commit, applied)
         return Done(applied.exit, self._newer is not None)
 
     async def heal(self, decision: Heal) -> Done:

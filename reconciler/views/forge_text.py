@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reconciler.core.estimates import NOTHING, Estimates
-from reconciler.core.events import Event, RunEnded, StepEnded
+from reconciler.core.events import Event, RunEnded, RunStarted, StepEnded
 from reconciler.core.exits import Exit
 from reconciler.core.machine import BAD, GOOD
 from reconciler.core.plan import Kind, Phase, Plan
@@ -22,6 +22,8 @@ from reconciler.views.words import shortened
 State = Literal["pending", "success", "failure", "error"]
 """The states of GitHub's commit statuses; the other forges' are made of them."""
 
+STATUSES = 100
+"""Of one commit: the fleet's, and what is bad before what is well. Nobody reads more."""
 FAILURES, LOG_LINES, LINE = 8, 4, 300
 """Of a comment: failed steps, last log lines of each, and characters of a line. The report of the run has all."""
 
@@ -65,19 +67,23 @@ def commit_statuses(plan: Plan, events: Iterable[Event] = ()) -> tuple[CommitSta
     """
     seen = tuple(events)
     gangs = sorted(_gangs(plan, seen), key=lambda item: ("failure", "error", "pending", "success").index(item.state))
-    return (_fleet(plan, _end(seen)), *gangs)
+    return (_fleet(plan, seen, gangs), *gangs)[:STATUSES]
 
 
-def _fleet(plan: Plan, end: RunEnded | None) -> CommitStatus:
+def _fleet(plan: Plan, events: Sequence[Event], gangs: Sequence[CommitStatus]) -> CommitStatus:
+    end = _end(events)
     if end is not None:
-        state, words = _ENDS.get(end.exit_code, ("error", "not applied"))
+        state, words = _standing(end)
+        if state == "success" and any(item.state != "success" for item in gangs):
+            state, words = "pending", "applied in part"
         told = " ".join(end.summary.split())
         return fleet_status(plan.fleet, state, f"{words}: {told}" if told and told != words else words)
     if plan.refusals:
         return fleet_status(plan.fleet, "failure", f"refused: {plan.refusals[0].summary}")
     if plan.is_settled:
         return fleet_status(plan.fleet, "success", "in sync: nothing to do")
-    return fleet_status(plan.fleet, "pending", f"{total(plan)} Plan {plan.id}")
+    doing = "applying: " if _is_begun(events) else ""
+    return fleet_status(plan.fleet, "pending", f"{doing}{total(plan)} Plan {plan.id}")
 
 
 def _gangs(plan: Plan, events: Sequence[Event]) -> Iterator[CommitStatus]:
@@ -108,9 +114,17 @@ def _change(plan: Plan, gang: str, kind: Kind, events: Sequence[Event]) -> tuple
     if all(step.id in done for step in plan.steps if step.gang == gang) and end is not None:
         return "success", f"{kind}: done and proved" if kind is not Kind.SYNC else "its image is there"
     if end is None:
-        return "pending", f"{kind} is under way" if ended else f"{kind} is to be done"
-    state, words = _ENDS.get(end.exit_code, ("error", "not applied"))
+        return "pending", f"{kind} is under way" if _is_begun(events) else f"{kind} is to be done"
+    state, words = _standing(end)
     return ("pending" if state in {"success", "pending"} else "error"), f"{kind} was not done: {words}"
+
+
+def _standing(end: RunEnded) -> tuple[State, str]:
+    return _ENDS.get(end.exit_code, ("error", "not applied"))
+
+
+def _is_begun(events: Sequence[Event]) -> bool:
+    return any(isinstance(event, RunStarted) for event in events)
 
 
 def _end(events: Sequence[Event]) -> RunEnded | None:
@@ -139,10 +153,10 @@ def mark(fleet: str) -> str:
 def _outcome(plan: Plan, events: Sequence[Event]) -> Iterator[str]:
     end = _end(events)
     if end is None:
+        if _is_begun(events):
+            yield from (f"### fleet {cell(plan.fleet)}: applying now", "")
         return
-    _, words = _ENDS.get(end.exit_code, ("error", "not applied"))
-    yield f"### fleet {cell(plan.fleet)}: {words}"
-    yield ""
+    yield from (f"### fleet {cell(plan.fleet)}: {_standing(end)[1]}", "")
     for line in end.summary.splitlines()[:FAILURES]:
         yield f"{cell(shortened(line, LINE))}  "
     yield ""
