@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from reconciler import history
-from reconciler.core.drift import ClusterDrawn, NodeDrawn, Report, findings, sift, worst_first
+from reconciler import history, holds
+from reconciler.core.checks import Judge
+from reconciler.core.drift import ClusterDrawn, NodeDrawn, Report, findings, mute_storage, sift, worst_first
 from reconciler.core.gate import Verdict
 from reconciler.core.observed import Observed, Unknown
 from reconciler.core.status import FleetStatus, lane_status, unwanted, views
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 RECORD_S = 5.0
 """How long the record is waited for, in seconds."""
+
+STORAGE_S = 10.0
+"""How long the storage of a model is waited for, in seconds."""
 
 NOBODY_ASKED: Mapping[str, Verdict] = MappingProxyType({})
 
@@ -33,9 +37,13 @@ class Occasion:
 
 async def drift_report(fleet: "Fleet", observed: Observed, occasion: Occasion, *, probe: bool = False) -> Report:
     """The report of what was observed. Asks the heads of the lanes how they are; with `probe`, their questions, too."""
-    health = await fleet.health(observed, probe=probe)
-    status = await fleet.status(observed, now_s=occasion.at_s, past=_remembered(fleet, occasion.at_s), health=health)
-    return report_of(fleet, observed, occasion, health, status)
+    past = asyncio.create_task(_remembered(fleet, occasion.at_s))
+    health, (seen, mute) = await asyncio.gather(
+        fleet.health(observed, probe=probe), fleet.with_running_models(observed, STORAGE_S)
+    )
+    status = await fleet.status(observed, now_s=occasion.at_s, past=past, health=health)
+    known = await past
+    return report_of(fleet, seen, occasion, health, holds.shown(fleet, status, known.hands_off), mute)
 
 
 async def _remembered(fleet: "Fleet", now_s: float) -> history.Remembered:
@@ -56,11 +64,18 @@ def report_unasked(fleet: "Fleet", observed: Observed, occasion: Occasion) -> Re
 
 
 def report_of(
-    fleet: "Fleet", observed: Observed, occasion: Occasion, health: Mapping[str, Verdict], status: FleetStatus
+    fleet: "Fleet",
+    observed: Observed,
+    occasion: Occasion,
+    health: Mapping[str, Verdict],
+    status: FleetStatus,
+    mute: tuple[Unknown, ...] = (),
 ) -> Report:
-    """Compared, sifted by the rules of the spec, the worst first."""
+    """Compared, sifted by the rules of the spec, the worst first. `mute`: nodes that did not tell of their models."""
     today = time.strftime("%Y-%m-%d", time.localtime(occasion.at_s))
-    sifted = sift(findings(fleet.desired, observed, health), fleet.desired.ignores, today)
+    judge = Judge.of(fleet.desired, today, fleet.options().checks)
+    found = (*findings(fleet.desired, observed, health, status, judge), *mute_storage(mute))
+    sifted = sift(found, fleet.desired.ignores, today)
     clusters = tuple(ClusterDrawn(name, tuple(cluster.nodes)) for name, cluster in sorted(fleet.spec.clusters.items()))
     return Report(
         fleet=fleet.desired.fleet,

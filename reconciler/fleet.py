@@ -9,6 +9,7 @@ async with fleet:
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -27,7 +28,7 @@ from reconciler.core.estimates import NOTHING, Estimates, estimates
 from reconciler.core.gate import Verdict
 from reconciler.core.lock import insist_on_agreement
 from reconciler.core.model_sources import models_elsewhere
-from reconciler.core.needs import images_lacking, models_to_boot, paths_to_boot
+from reconciler.core.needs import images_lacking, models_running, models_to_boot, paths_to_boot
 from reconciler.core.observed import NodeFacts, Observed, Unknown
 from reconciler.core.outcome import Exit
 from reconciler.core.plan import Plan
@@ -162,6 +163,17 @@ class Fleet:
         seen = {**states, **await with_models(self.nodes, states, wanted, deadline_s)} if wanted else {}
         elsewhere = models_elsewhere(self.desired, seen)
         return {**seen, **await with_models(self.nodes, seen, elsewhere, deadline_s)} if elsewhere else seen
+
+    async def with_running_models(
+        self, observed: Observed, deadline_s: float = OBSERVE_S
+    ) -> tuple[Observed, tuple[Unknown, ...]]:
+        """What was observed with the models of ranks that run, and the nodes whose storage did not tell of them in
+        time: those stay as they were read."""
+        wanted = models_running(self.desired, observed.nodes)
+        seen = await with_models(self.nodes, observed.nodes, wanted, deadline_s) if wanted else {}
+        known = {name: found for name, found in seen.items() if not isinstance(found, Unknown)}
+        mute = tuple(found for _, found in sorted(seen.items()) if isinstance(found, Unknown))
+        return replace(observed, nodes={**observed.nodes, **known}), mute
 
     def plan(self, observed: Observed, *, commit: str | None = None, allow_empty: bool = False) -> Plan:
         """What `apply` would do. Pure."""

@@ -14,6 +14,7 @@ from reconciler import history, person
 from reconciler.core.gitops.memory import Suspension
 from reconciler.core.plan import Plan
 from reconciler.core.stale import Stale
+from reconciler.core.standins import with_put_aside
 from reconciler.core.status import FleetStatus
 from reconciler.core.withhold import Failed, Held, HoldKind, withhold
 from reconciler.fleet import Fleet
@@ -35,7 +36,8 @@ def shown(fleet: Fleet, status: FleetStatus, known: Recorded) -> FleetStatus:
     wanted = {(gang.address, gang.fingerprint) for gang in fleet.desired.gangs}
     failed = (item for item in known.quarantined if (item.gang, item.fingerprint) in wanted)
     told = suspended(known.suspended) if known.suspended else ""
-    return replace(status, holds=tuple(map(held, known.holds)), quarantined=tuple(map(_failed, failed)), suspended=told)
+    laid = replace(status, holds=tuple(map(held, known.holds)), suspended=told)
+    return with_put_aside(laid, map(_failed, failed))
 
 
 def place(fleet: Fleet, kind: HoldKind, name: str, reason: str, seconds: float | None) -> state.Hold:

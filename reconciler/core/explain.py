@@ -51,10 +51,16 @@ def _dead(view: GangView) -> Iterator[str]:
 
 def describe_end(container: Container | None) -> str:
     """How a container that should run does not: "exited 137 (out of memory)", "is paused", "is missing"."""
+    ended = container is not None and container.state in {"exited", "dead"}
+    return f"{how_ended(container)}{_since(container.finished_at) if container and ended else ''}"
+
+
+def how_ended(container: Container | None) -> str:
+    """The same without a time, which stays as it is while the container does."""
     if container is None:
         return "is missing"
     if container.state in {"exited", "dead"}:
-        return f"exited {container.exit_code}{_cause(container)}{_since(container.finished_at)}"
+        return f"exited {container.exit_code}{_cause(container)}"
     if container.state == "created":
         error = f": {container.error}" if container.error else ""
         return f"was never started{error}"

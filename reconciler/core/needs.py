@@ -32,6 +32,16 @@ def models_to_boot(desired: Desired, states: Mapping[str, NodeFacts | Unknown]) 
     return found
 
 
+def models_running(desired: Desired, states: Mapping[str, NodeFacts | Unknown]) -> dict[str, Places]:
+    """The models of ranks that run, by node: what a plan leaves alone, and a look for drift does not."""
+    found: dict[str, Places] = {}
+    for rank in (rank for gang in desired.gangs for rank in gang.ranks):
+        facts = states.get(rank.node)
+        if isinstance(facts, NodeFacts) and facts.runs(rank.fingerprint):
+            add_places(found, rank.node, rank.models)
+    return found
+
+
 def add_places(found: dict[str, Places], node: str, wants: Iterable[ModelWant]) -> None:
     """Have the places of these looked at, too."""
     for want in (want for want in wants if want.is_mounted):

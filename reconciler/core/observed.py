@@ -67,6 +67,9 @@ class Container:
 
     `env` of ours has secrets as references (read from the rank's own spec label), never as values; `env` of a foreign
     container is not kept at all. Times are Docker's own text (RFC 3339), empty when never.
+
+    `claims`: whose its labels say it is where its name says otherwise, so that it is nobody's: a copy, or renamed by
+    hand. `unasked`: of one of ours, what its HostConfig sets and ours never do, as `docker update` does.
     """
 
     id: str
@@ -95,6 +98,8 @@ class Container:
     restart_count: int = 0
     published_ports: tuple[int, ...] = ()
     image: str = ""
+    claims: Owner | None = None
+    unasked: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_running(self) -> bool:

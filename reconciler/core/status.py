@@ -52,7 +52,8 @@ class LaneStatus:
 
     `last_failure`: what the newest recorded apply of it says, when that failed and the lane is not healthy. `phase`: of
     a boot that is under way; `booting_s`: for how long it has been, in seconds, None where that is not known;
-    `usual_s`: how long that phase alone usually takes, where history knows.
+    `usual_s`: how long that phase alone usually takes, where history knows. `stands_in`: the lane that serves in its
+    place since this version of it failed.
     """
 
     gang: str
@@ -69,15 +70,18 @@ class LaneStatus:
     phase: str = ""
     booting_s: float | None = None
     usual_s: float | None = None
+    stands_in: str = ""
 
 
 @dataclass(frozen=True)
 class Unwanted:
-    """Containers of a lane that no placement wants."""
+    """Containers of a lane that no placement wants. `instead_of`: the wanted lane that failed, and for which it serves
+    again."""
 
     gang: str
     nodes: tuple[str, ...]
     running: int
+    instead_of: str = ""
 
 
 @dataclass(frozen=True)

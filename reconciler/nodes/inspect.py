@@ -78,7 +78,22 @@ def container_from_inspect(found: Json) -> Container:
         finished_at=_time(state.get("FinishedAt")),
         restart_count=int(found.get("RestartCount") or 0),
         published_ports=_published(host, found.get("NetworkSettings") or {}),
+        claims=None if owner or tried else identity.owner_of(labels),
+        unasked=_unasked(host) if owner else (),
     )
+
+
+UNASKED = (
+    *("Memory", "MemorySwap", "MemoryReservation", "NanoCpus", "CpuShares", "CpuQuota", "CpuPeriod", "CpusetCpus"),
+    *("CpusetMems", "CpuRealtimePeriod", "CpuRealtimeRuntime", "PidsLimit", "OomKillDisable", "OomScoreAdj"),
+    *("BlkioWeight", "Privileged", "ReadonlyRootfs", "PidMode", "UTSMode", "CapAdd", "CapDrop", "Binds", "Tmpfs"),
+    *("VolumesFrom", "ExtraHosts", "Dns", "GroupAdd", "Sysctls", "PublishAllPorts", "PortBindings"),
+)
+"""Settings of a HostConfig that `container_create.payload` never makes, and that are empty or 0 where nobody did."""
+
+
+def _unasked(host: Json) -> tuple[tuple[str, str], ...]:
+    return tuple((key, str(host[key])) for key in UNASKED if host.get(key))
 
 
 def secret_values(found: Json) -> tuple[tuple[str, str], ...]:

@@ -27,7 +27,8 @@ def _lines(status: FleetStatus) -> Iterator[str]:
     if status.unwanted or status.foreign or status.holds or status.quarantined or status.suspended:
         yield ""
     for item in status.unwanted:
-        yield f"not wanted: {item.gang} on {' '.join(item.nodes)} ({item.running} running)"
+        told = f"serves instead of {item.instead_of}" if item.instead_of else "not wanted"
+        yield f"{told}: {item.gang} on {' '.join(item.nodes)} ({item.running} running)"
     for foreign in status.foreign:
         yield f"foreign: {foreign.name} on {foreign.node}"
     if status.suspended:

@@ -57,8 +57,8 @@ def test_production_comes_up_and_is_settled(lab: Lab) -> None:
     assert 0 == lab("fleet", "apply", "--yes")[0]
     assert {PRODUCTION, PAIR} == lab.running()
     assert 0 == lab("fleet", "plan", "--detailed-exitcode")[0]
+    assert (0, True) == (lab("fleet", "drift")[0], "2 lanes wanted: 2 healthy" in lab("fleet", "status")[1])
     code, said = lab("fleet", "status")
-    assert (0, True) == (code, "2 lanes wanted: 2 healthy" in said)
     assert "http://dgx1.lan:30000/v1 model mimo-v2.6-flash" in said
 
 
@@ -106,6 +106,7 @@ def test_the_evening_ends_with_production_back_as_it_was(lab: Lab) -> None:
     assert 0 == lab("fleet", "apply", "--yes")[0]
     assert 0 == lab("evening", "apply", "--yes")[0]
     assert {PRO} == lab.running()
+    assert 0 == lab("evening", "drift")[0]
     assert 0 == lab("fleet", "apply", "--yes")[0]
     assert {PRODUCTION, PAIR} == lab.running()
     assert 0 == lab("fleet", "plan", "--detailed-exitcode")[0]
@@ -117,6 +118,7 @@ def test_the_fast_line_falls_back_to_sglang(lab: Lab) -> None:
     assert 0 == lab("fleet", "apply", "--yes")[0]
     assert 0 == lab("fastline", "apply", "--yes")[0]
     assert {fast, PAIR} == lab.running()
+    assert 0 == lab("fastline", "drift")[0]
     code, said = lab("fleet", "plan")
     assert 0 == code
     assert f"- stop {fast} makes room for {PRODUCTION}" in said

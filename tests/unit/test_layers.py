@@ -51,7 +51,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "reconciler.history",
         "reconciler.nodes",
     ),
-    "reconciler.drifting": ("reconciler.core", "reconciler.fleet", "reconciler.history", "reconciler.version"),
+    "reconciler.drifting": (
+        "reconciler.core",
+        "reconciler.fleet",
+        "reconciler.history",
+        "reconciler.holds",
+        "reconciler.version",
+    ),
     "reconciler.drift_job": (
         "state",
         "reconciler.core",

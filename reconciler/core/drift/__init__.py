@@ -6,6 +6,7 @@
 from reconciler.core.drift.compare import findings
 from reconciler.core.drift.finding import Finding, Kind, Severity, worst_first
 from reconciler.core.drift.ignores import Ignore, Suppressed, sift
+from reconciler.core.drift.machines import mute_storage
 from reconciler.core.drift.report import ClusterDrawn, NodeDrawn, Past, Report
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Severity",
     "Suppressed",
     "findings",
+    "mute_storage",
     "sift",
     "worst_first",
 ]

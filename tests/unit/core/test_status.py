@@ -1,11 +1,8 @@
-"""The three axes of a lane and its ranks, never merged; and findings of drift."""
-
-from dataclasses import replace
+"""The three axes of a lane and its ranks, never merged."""
 
 import pytest
 
 from reconciler.core.desired import Gang
-from reconciler.core.drift import Finding, Kind, findings
 from reconciler.core.gate import Health, Verdict
 from reconciler.core.observed import Container, Observed
 from reconciler.core.status import (
@@ -17,7 +14,7 @@ from reconciler.core.status import (
     unwanted,
     views,
 )
-from tests.unit.core.build import container, desired, facts, foreign, gang, observed, pin, spec, unknown, world
+from tests.unit.core.build import container, desired, facts, foreign, gang, observed, unknown, world
 
 PAIR = gang("a", ("n1", "n2"))
 OLD = gang("a", ("n1", "n2"), "serve", "--old")
@@ -157,146 +154,3 @@ def test_the_head_is_asked_in_the_container_that_runs() -> None:
 def test_lanes_nobody_wants_are_listed_with_how_many_still_run() -> None:
     seen = observed(facts("n1", container(PAIR, 0)), facts("n2", DEAD, foreign()))
     assert (Unwanted("c/a", ("n1", "n2"), 1),) == unwanted(desired(nodes=("n1", "n2")), seen)
-
-
-def drift(seen: Observed, verdict: Verdict | None = None, of: Gang = PAIR) -> list[tuple[str, str, str, str, str, str]]:
-    found = findings(desired(of, nodes=seen.nodes), seen, {of.address: verdict} if verdict else {})
-    return [(item.kind, item.address, item.field, item.expected, item.found, item.remedy) for item in found]
-
-
-DRIFT: list[tuple[str, Observed, Verdict | None, list[tuple[str, str, str, str, str, str]]]] = [
-    ("as wanted", pair(*UP), SERVING, []),
-    ("as wanted, nobody asked", pair(*UP), None, []),
-    ("not there", pair(None, None), None, [("intent", "c/a", "placement", "running", "not there", "boot the gang")]),
-    (
-        "another lane",
-        observed(facts("n1", UP[0], container(gang("x", ("n1",)))), facts("n2", UP[1])),
-        None,
-        [("intent", "c/x", "placement", "no placement", "1 running on n1", "stop and remove them")],
-    ),
-    (
-        "another lane that stopped",
-        observed(facts("n1", UP[0], container(gang("x", ("n1",)), state="exited")), facts("n2", UP[1])),
-        None,
-        [("intent", "c/x", "placement", "no placement", "stopped containers on n1", "stop and remove them")],
-    ),
-    (
-        "changed by hand",
-        pair(replace(UP[0], restart_policy="always"), UP[1]),
-        None,
-        [("config", "c/a/0@n1", "restart", "no", "always", "replace the gang")],
-    ),
-    (
-        "other content",
-        pair(replace(UP[0], image_id="sha256:x"), UP[1]),
-        None,
-        [
-            (
-                "identity",
-                "c/a/0@n1",
-                "image",
-                "content sha256:n1-aaaaaaaaaaaa",
-                "content sha256:x",
-                "replace the gang",
-            )
-        ],
-    ),
-    (
-        "a dead rank",
-        pair(UP[0], DEAD),
-        None,
-        [
-            (
-                "runtime",
-                "c/a/1@n2",
-                "state",
-                "running",
-                "exited 1 at 2026-03-01T11:00:00Z",
-                "boot the gang again",
-            )
-        ],
-    ),
-    (
-        "a missing rank",
-        pair(UP[0], None),
-        None,
-        [("runtime", "c/a/1@n2", "state", "running", "is missing", "boot the gang again")],
-    ),
-    (
-        "never proved",
-        pair(UP[0], container(PAIR, 1, proved=False)),
-        None,
-        [("runtime", "c/a/1@n2", "proof", "proved healthy", "never proved", "prove it")],
-    ),
-    (
-        "runs and answers nonsense",
-        pair(*UP),
-        Verdict(Health.DEGRADED, "probe", "wrong"),
-        [("runtime", "c/a", "health", "healthy", "wrong", "nothing by itself: see `fleet logs`")],
-    ),
-    (
-        "an earlier generation is left",
-        observed(facts("n1", UP[0], container(OLD, 0, revision=0, state="exited")), facts("n2", UP[1])),
-        None,
-        [("runtime", "c/a@n1", "container fleet-a-r0-v0", "not there", "is left, stopped", "remove it")],
-    ),
-    (
-        "it runs on another node only",
-        observed(facts("n1"), facts("n2"), facts("n3", container(PAIR, 0, node="n3"))),
-        None,
-        [
-            ("intent", "c/a", "placement", "running", "not there", "boot the gang"),
-            ("runtime", "c/a@n3", "container fleet-a-r0-v1", "not there", "runs", "remove it"),
-        ],
-    ),
-    (
-        "a node that cannot be read tells of itself alone",
-        observed(facts("n1", container(OLD, 0)), unknown("n2")),
-        None,
-        [("host", "n2", "reach", "reachable", "no answer in 10 s", "nothing; ping n2")],
-    ),
-]
-
-
-@pytest.mark.parametrize(("what", "seen", "verdict", "expected"), DRIFT, ids=[row[0] for row in DRIFT])
-def test_findings(
-    what: str, seen: Observed, verdict: Verdict | None, expected: list[tuple[str, str, str, str, str, str]]
-) -> None:
-    assert expected == drift(seen, verdict), what
-
-
-def test_a_difference_that_no_field_shows_is_a_finding_all_the_same() -> None:
-    """The spec names the entrypoint that the image has anyway: another fingerprint, the same live container."""
-    named = gang("a", ("n1",), container={"entrypoint": ("serve",)})
-    before = gang("a", ("n1",))
-    expected = (named.ranks[0].fingerprint[:12], before.ranks[0].fingerprint[:12])
-    found = drift(observed(facts("n1", container(before, entrypoint=("serve",)))), of=named)
-    assert [("config", "c/a/0@n1", "fingerprint", *expected, "replace the gang")] == found
-
-
-def test_classes_come_in_one_order() -> None:
-    seen = observed(
-        facts("n1", replace(UP[0], image_id="x", restart_policy="always"), container(gang("x", ("n1",)))),
-        facts("n2", DEAD),
-        unknown("n3"),
-    )
-    assert ["intent", "config", "identity", "runtime", "host"] == [kind for kind, *_ in drift(seen)]
-
-
-def test_the_id_of_a_finding_is_the_same_whenever_it_is_found_and_another_when_it_changes() -> None:
-    one = Finding(Kind.CONFIG, "c/a/0@n1", "restart", "no", "always", "replace", "2026-03-01")
-    assert one.id == replace(one, since="2026-04-01", remedy="something else").id
-    others = [replace(one, address="x"), replace(one, field="x"), replace(one, expected="x"), replace(one, found="x")]
-    assert 6 == len({one.id, replace(one, kind=Kind.HOST).id, *(item.id for item in others)})
-    assert 12 == len(one.id)
-
-
-def test_ids_of_findings_hold_over_versions() -> None:
-    [found] = findings(desired(PAIR), pair(replace(UP[0], restart_policy="always"), UP[1]), {})
-    assert "2e4c7f7a8416" == found.id
-
-
-def test_a_pin_that_changed_is_the_same_finding_on_every_rank_and_told_for_each() -> None:
-    new = gang("a", ("n1", "n2"), image=pin("b"))
-    assert ["c/a/0@n1", "c/a/1@n2"] == [where for _, where, *_ in drift(pair(*UP), of=new)]
-    assert spec(image=pin("b")) == new.ranks[0].container
