@@ -119,7 +119,7 @@ def drift(
 
     counting = _counting(fail_on or [])
     addresses = _addresses(notify or [], notify_file)
-    emitted = partial(_emitted, output=Format.JSON if as_json else output, out=out)
+    emitted = partial(_emitted, counting=counting, output=Format.JSON if as_json else output, out=out)
 
     async def work(fleet: "Fleet") -> "tuple[Report, OSError | None]":
         job = DriftJob(fleet, Request(deadline, within, probe, not no_record, partial(commit_of, fleet)))
@@ -158,9 +158,9 @@ def _addresses(urls: list[str], file: Path | None) -> "tuple[Address, ...]":
     return addresses(named)
 
 
-def _emitted(report: "Report", output: Format, out: Path | None) -> OSError | None:
+def _emitted(report: "Report", counting: "FailOn", output: Format, out: Path | None) -> OSError | None:
     """The report where it belongs. A disk that is full is no reason to tell nobody: it is raised at the end."""
-    text = _rendered(report, output)
+    text = _rendered(report, counting, output)
     try:
         if out is None:
             say(text)
@@ -171,13 +171,16 @@ def _emitted(report: "Report", output: Format, out: Path | None) -> OSError | No
     return None
 
 
-def _rendered(report: "Report", output: Format) -> str:
+def _rendered(report: "Report", counting: "FailOn", output: Format) -> str:
+    """The page alone tells the exit code, and so wants to know what counts for it."""
+    if output is Format.HTML:
+        from reconciler.views.drift_html import drift_html
+
+        return drift_html(report, counting)
     if output is Format.TEXT:
         from reconciler.views.drift_text import drift_text as view
     elif output is Format.JSON:
         from reconciler.views.drift_json import drift_json as view
-    elif output is Format.HTML:
-        from reconciler.views.drift_html import drift_html as view
     else:
         from reconciler.views.drift_markdown import drift_markdown as view
     return view(report)

@@ -15,6 +15,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from reconciler.core.drift import Finding, Report, Severity, worst_first
+from reconciler.core.drift.failing import ANY, FailOn, exit_of
+from reconciler.core.exits import Exit
 from reconciler.views import drift_drawn, drift_words
 from reconciler.views.words import count, one_line
 
@@ -22,9 +24,12 @@ TONES = {Severity.OUTAGE: "bad", Severity.DEGRADED: "warn", Severity.NOTICE: "no
 """How the page draws a severity."""
 
 
-def drift_html(report: Report) -> str:
-    """The page. Without scripts all findings are shown, and times are in UTC."""
-    return _environment().get_template("page.html.jinja").render(_values(report))
+def drift_html(report: Report, counting: FailOn = ANY) -> str:
+    """The page. `counting`: which findings count for the exit code that it tells.
+
+    Without scripts all findings are shown, and times are in UTC.
+    """
+    return _environment().get_template("page.html.jinja").render(_values(report, exit_of(report, counting)))
 
 
 @cache
@@ -56,16 +61,16 @@ def _printable(value: object) -> object:
     return one_line(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _values(report: Report) -> dict[str, Any]:
+def _values(report: Report, code: Exit) -> dict[str, Any]:
     severities = drift_words.by_severity(report.findings)
     return {
         "report": report,
         "at": drift_words.utc(report.at_s),
         "verdict": drift_words.verdict(report),
         "tone": _tone(report),
-        "exit": int(drift_words.exit_code(report)),
+        "exit": int(code),
         "exits": {int(code): meaning for code, meaning in drift_words.EXITS.items()},
-        "exit_meaning": drift_words.EXITS[drift_words.exit_code(report)],
+        "exit_meaning": _meaning(report, code),
         "severities": severities,
         "severity_meaning": drift_words.SEVERITY_MEANING,
         "plural": drift_words.PLURAL,
@@ -81,11 +86,16 @@ def _values(report: Report) -> dict[str, Any]:
     }
 
 
+def _meaning(report: Report, code: Exit) -> str:
+    """Of an exit code, also where there are findings that do not count for it."""
+    return drift_words.EXITS[code] if code or not report.findings else "no finding that counts"
+
+
 def _tone(report: Report) -> str:
     """Of the whole: an outage is bad, whatever else is a warning."""
     if any(item.severity is Severity.OUTAGE for item in report.findings):
         return "bad"
-    return "warn" if drift_words.exit_code(report) else "ok"
+    return "warn" if exit_of(report, ANY) else "ok"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from email.utils import formatdate, parsedate
 
 from reconciler.core.drift import Finding, Ignore, Kind, Report, Severity
-from reconciler.core.drift.failing import ANY, exit_of
 from reconciler.core.exits import Exit
 from reconciler.core.status import Reach
 from reconciler.views.words import count
@@ -78,11 +77,6 @@ def suppressed(report: Report) -> int:
 def unreachable(report: Report) -> tuple[str, ...]:
     """The nodes that did not answer."""
     return tuple(node.name for node in report.nodes if node.reach == "unreachable")
-
-
-def exit_code(report: Report) -> int:
-    """What `fleet drift` exits with when every finding counts."""
-    return exit_of(report, ANY)
 
 
 def verdict(report: Report) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from bench import report_html
 from reconciler.core.drift import ClusterDrawn, NodeDrawn, Report
+from reconciler.core.drift.failing import ANY, FailOn, fail_on
 from reconciler.views.drift_drawn import CHARTED, cards, charts
 from reconciler.views.drift_html import drift_html
 from tests.unit.views import drifting
@@ -106,3 +107,13 @@ def test_a_lane_and_a_node_lead_to_what_is_found_about_them() -> None:
     assert () == lanes[drifting.SMALL]
     tiles = {tile.node.name: tile.findings for card in drawn for tile in card.tiles}
     assert ((ids[6],), (ids[5],), ()) == (tiles["dgx2"], tiles["dgx7"], tiles["dgx6"])
+
+
+@pytest.mark.parametrize(
+    ("counting", "told"),
+    [(ANY, "<b>2</b> drift was found"), (fail_on(["outage"]), "<b>0</b> no finding that counts")],
+    ids=["all", "outages"],
+)
+def test_the_page_tells_the_exit_code_that_the_command_has(counting: FailOn, told: str) -> None:
+    page = drift_html(replace(drifting.calm(), findings=drifting.FINDINGS[1:3]), counting)
+    assert f"<dt>Exit code</dt><dd>{told}</dd>" in page
