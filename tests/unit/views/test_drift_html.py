@@ -10,6 +10,7 @@ import pytest
 from bench import report_html
 from reconciler.core.drift import ClusterDrawn, NodeDrawn, Report
 from reconciler.core.drift.failing import ANY, FailOn, fail_on
+from reconciler.core.status import Unwanted
 from reconciler.views.drift_drawn import CHARTED, cards, charts
 from reconciler.views.drift_html import drift_html
 from tests.unit.views import drifting
@@ -69,7 +70,7 @@ def test_a_node_of_two_clusters_is_drawn_in_both() -> None:
     assert () == drawn["4nodes-switch"]["dgx3"]
 
 
-TONES = {"4nodes-switch": "warn", "dac": "busy", "dgx56": "bad", "solo-7": "dim", "spare": "dim"}
+TONES = {"4nodes-switch": "warn", "dac": "busy", "dgx56": "bad", "solo-7": "warn", "spare": "dim"}
 
 
 def test_a_cluster_looks_as_the_worst_of_its_lanes() -> None:
@@ -117,3 +118,17 @@ def test_a_lane_and_a_node_lead_to_what_is_found_about_them() -> None:
 def test_the_page_tells_the_exit_code_that_the_command_has(counting: FailOn, told: str) -> None:
     page = drift_html(replace(drifting.calm(), findings=drifting.FINDINGS[1:3]), counting)
     assert f"<dt>Exit code</dt><dd>{told}</dd>" in page
+
+
+def test_what_nobody_wants_is_drawn_where_it_is_also_when_its_cluster_is_gone() -> None:
+    status = replace(drifting.status(), unwanted=(Unwanted("gone/old", ("dgx7",), 1),))
+    drawn = {card.name: card for card in cards(replace(drifting.demo(), status=status))}
+    assert ["old"] == [item.lane for item in drawn["gone"].unwanted]
+    assert [("old",)] == [tile.unwanted for tile in drawn["gone"].tiles]
+
+
+def test_clusters_without_a_lane_come_last_and_are_folded_unless_only_they_have_a_node() -> None:
+    idle = ClusterDrawn("idle", ("dgx1", "dgx2"))
+    drawn = cards(replace(drifting.demo(), clusters=(idle, *drifting.demo().clusters)))
+    assert [("idle", False), ("spare", True)] == [(card.name, card.is_open) for card in drawn[-2:]]
+    assert [("4nodes-switch", "dac")] * 2 == [tile.taken for tile in drawn[-2].tiles]
