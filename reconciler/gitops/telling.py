@@ -48,9 +48,13 @@ class Telling:
     def about(self, spec: specs.Spec) -> None:
         """From now on as this spec says."""
         settings = spec.gitops.forge
-        self._fleet = spec.fleet
-        if settings != self._settings:
-            self._settings, self._forge = settings, forge_of(settings) if settings is not None else None
+        if settings != self._settings or self._fleet != spec.fleet:
+            self._settings = settings
+            self.to(forge_of(settings) if settings is not None else None, spec.fleet)
+
+    def to(self, forge: Forge | None, fleet: str) -> None:
+        """From now on this forge is told, of a fleet of this name."""
+        self._forge, self._fleet = forge, fleet
 
     def begins(self, plan: Plan, commit: str) -> None:
         """The commit is being carried out."""

@@ -50,7 +50,7 @@ def merged(job: Job, *how: str) -> None:
     job.check_out("origin/main")
 
 
-@pytest.mark.parametrize("how", ["--no-ff", "--squash", "--ff-only"])
+@pytest.mark.parametrize("how", ["--no-ff", "--squash"])
 def test_the_merge_applies_the_plan_of_the_request(job: Job, how: str) -> None:
     request(job)
     comment, name = planned(job, "origin/main")
