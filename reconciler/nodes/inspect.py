@@ -79,7 +79,7 @@ def container_from_inspect(found: Json) -> Container:
         restart_count=int(found.get("RestartCount") or 0),
         published_ports=_published(host, found.get("NetworkSettings") or {}),
         claims=None if owner or tried else identity.owner_of(labels),
-        unasked=_unasked(host) if owner else (),
+        unasked=_unasked(host, found.get("NetworkSettings") or {}) if owner else (),
     )
 
 
@@ -92,8 +92,11 @@ UNASKED = (
 """Settings of a HostConfig that `container_create.payload` never makes, and that are empty or 0 where nobody did."""
 
 
-def _unasked(host: Json) -> tuple[tuple[str, str], ...]:
-    return tuple((key, str(host[key])) for key in UNASKED if host.get(key))
+def _unasked(host: Json, network: Json) -> tuple[tuple[str, str], ...]:
+    """With the networks it is connected to beside its own (`docker network connect`)."""
+    more = sorted(set(network.get("Networks") or {}) - {str(host.get("NetworkMode", ""))})
+    found = tuple((key, str(host[key])) for key in UNASKED if host.get(key))
+    return (*found, ("Networks", ", ".join(more))) if more else found
 
 
 def secret_values(found: Json) -> tuple[tuple[str, str], ...]:

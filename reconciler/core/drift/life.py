@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from reconciler.core.classify import GangView, RankView
 from reconciler.core.drift.finding import Finding, Kind, Severity
-from reconciler.core.explain import how_ended
+from reconciler.core.explain import describe_end, how_ended
 from reconciler.core.gate import Health, Verdict
 from reconciler.core.identity import is_proved
 from reconciler.core.observed import Container, Observed, Placed
@@ -14,7 +14,7 @@ BOOTS = frozenset({"loading", "models"})
 
 
 def rank_life(address: str, rank: RankView, causes: Mapping[tuple[str, int], str]) -> Iterator[Finding]:
-    """One rank. `causes`: why ranks ended, by gang and rank."""
+    """One rank. `causes`: how ranks ended and why, in a sentence, by gang and rank."""
     where = f"{address}/{rank.rank.index}@{rank.rank.node}"
     present = rank.present
     if present is None or present.state != "running":
@@ -48,7 +48,8 @@ def _evidence(rank: RankView, cause: str) -> str:
     if present.oom_killed:
         parts.append("OOMKilled")
     told = ", ".join(parts)
-    return f"{told}; {cause}" if cause else told
+    why = cause.removeprefix(describe_end(present)).removeprefix(": ")
+    return f"{told}; {why}" if why else told
 
 
 def _marks(where: str, present: Container) -> Iterator[Finding]:

@@ -28,6 +28,9 @@ WHERE = {
 }
 """Where `docker inspect` shows a field, by its first word."""
 
+PLACES = {"Networks": "NetworkSettings.Networks"}
+"""Where settings that nobody asked for show, when it is not in HostConfig."""
+
 UPDATED = frozenset({"restart"})
 """What `docker update` changes in place, and says no time of; all else means that the container was made anew."""
 
@@ -54,7 +57,7 @@ def rank_settings(address: str, rank: RankView) -> Iterator[Finding]:
             "not set",
             value,
             BY_HAND,
-            evidence=f"docker inspect {present.name}: HostConfig.{name}; a container of ours is made without",
+            evidence=f"docker inspect {present.name}: {PLACES.get(name, 'HostConfig.' + name)}; ours are made without",
         )
     yield from _tag(where, rank)
 
@@ -109,6 +112,41 @@ def _tag(where: str, rank: RankView) -> Iterator[Finding]:
                 evidence=f"docker image ls: {name} is image {image.id[:19]}",
                 severity=Severity.NOTICE,
             )
+
+
+def odd_variables(view: GangView) -> Iterator[Finding]:
+    """Variables that one rank has, and that neither its spec nor another rank of the same image does.
+
+    Those of the image are in the container, too, and nothing tells them apart: but all ranks have them. A value that
+    nobody declared may be a secret, and is not shown.
+    """
+    undeclared = [found for rank in view.ranks if (found := _undeclared(rank))]
+    for rank, present, keys in undeclared:
+        alike = [other for one, _, other in undeclared if one is not rank and _same_image(one, rank)]
+        for key in sorted(keys - set().union(*alike)) if alike else ():
+            yield Finding(
+                Kind.CONFIG,
+                f"{view.gang.address}/{rank.rank.index}@{rank.rank.node}",
+                f"env.{key}",
+                "not set",
+                "a value, not shown",
+                BY_HAND,
+                since=present.created_at,
+                evidence=f"docker inspect {present.name}: Config.Env; no other rank of this image has it",
+            )
+
+
+def _undeclared(rank: RankView) -> tuple[RankView, Container, frozenset[str]] | None:
+    present = rank.present
+    made = applied_spec(present.owner) if present is not None and present.is_running else None
+    if present is None or made is None:
+        return None
+    return rank, present, frozenset(key for key, _ in present.env) - {key for key, _ in made.env}
+
+
+def _same_image(one: RankView, other: RankView) -> bool:
+    owners = [rank.present.owner.digest for rank in (one, other) if rank.present and rank.present.owner]
+    return len(set(owners)) == 1 and one.facts.platform == other.facts.platform
 
 
 def renamed(view: GangView, fleet: str) -> Iterator[Finding]:

@@ -212,6 +212,14 @@ def test_what_a_hand_changed_is_config_with_where_it_shows(what: str) -> None:
     assert "docker inspect fleet-a-r0-v1: " in item.evidence
 
 
+def test_a_variable_that_one_rank_alone_has_is_told_and_its_value_is_not() -> None:
+    own = (("PATH", "/bin"), *PAIR.ranks[0].container.env)
+    same = [replace(one, env=own) for one in UP]
+    assert () == found(pair(same[0], same[1]), SERVING)
+    (item,) = found(pair(same[0], replace(same[1], env=(*own, ("TOKEN", "hunter2")))), SERVING)
+    assert [("config", "degraded", "c/a/1@n2", "env.TOKEN", "not set", "a value, not shown")] == rows([item])
+
+
 def test_what_docker_updates_in_place_says_no_time_and_what_was_made_anew_does() -> None:
     (updated,) = found(pair(replace(UP[0], restart_policy="always"), UP[1]))
     (made,) = found(pair(replace(UP[0], env=(("FOO", "2"),)), UP[1]))
@@ -222,6 +230,15 @@ def test_a_dead_rank_tells_since_when_and_how_we_know() -> None:
     (item,) = found(pair(UP[0], DEAD))
     expected = "docker inspect fleet-a-r1-v1: State.Status exited, exit code 137, OOMKilled"
     assert ("2026-03-01T11:00:00Z", expected) == (item.since, item.evidence)
+
+
+def test_the_cause_that_was_read_from_its_log_is_evidence() -> None:
+    wanted, seen = desired(PAIR), pair(UP[0], DEAD)
+    (lane,) = (lane_status(view, None) for view in views(wanted, seen))
+    told = replace(lane.ranks[1], detail=f"{lane.ranks[1].detail}: it ran out of memory")
+    status = FleetStatus("lab", (replace(lane, ranks=(lane.ranks[0], told)),), (), (), ())
+    (item,) = findings(wanted, seen, {}, status)
+    assert item.evidence.endswith("exit code 137, OOMKilled; it ran out of memory")
 
 
 def test_labels_of_two_specs_are_a_finding_and_the_container_is_held_against_what_is_wanted() -> None:

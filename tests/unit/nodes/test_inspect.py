@@ -52,6 +52,24 @@ def test_a_container_of_ours(store: str) -> None:
 
 
 @pytest.mark.parametrize("store", STORES)
+def test_what_a_hand_set_shows_and_what_we_make_does_not(store: str) -> None:
+    found = sample(f"container-{store}")
+    assert () == inspect.container_from_inspect(found).unasked
+    found["HostConfig"] |= {"Memory": 2**31, "PidsLimit": 500}
+    found["NetworkSettings"] = {"Networks": {"host": {}, "bridge": {}}}
+    expected = (("Memory", "2147483648"), ("PidsLimit", "500"), ("Networks", "bridge"))
+    assert expected == inspect.container_from_inspect(found).unasked
+
+
+def test_a_container_that_was_renamed_is_nobodys_and_says_whose_it_was() -> None:
+    found = {**sample("container-classic"), "Name": "/mine"}
+    seen = inspect.container_from_inspect(found)
+    assert seen.owner is None
+    assert seen.claims is not None
+    assert ("c/tiny", ()) == (seen.claims.gang, seen.unasked)
+
+
+@pytest.mark.parametrize("store", STORES)
 def test_secrets_are_references_and_never_values(store: str) -> None:
     """Also the value of a foreign container's environment is not kept."""
     found = sample(f"container-{store}")
