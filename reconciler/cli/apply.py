@@ -1,11 +1,14 @@
 """`fleet apply`: carry out the plan."""
 
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reconciler.cli.carrying import DEFAULT_WAIT_S, carry_out
+from reconciler.cli.carrying import DEFAULT_WAIT_S, Forbids, carry_out
 from reconciler.cli.notes import tell_of_secrets
 from reconciler.cli.recording import Events
 from reconciler.cli.targets import Clusters, Lanes, Nodes, targets
@@ -25,8 +28,10 @@ from reconciler.cli.wiring import (
 
 if TYPE_CHECKING:
     from reconciler.core.observed import Observed
+    from reconciler.core.plan import Plan
     from reconciler.core.stale import Stale
     from reconciler.fleet import Fleet
+    from reconciler.history import Recorded
     from reconciler.saved import Saved
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
@@ -44,6 +49,11 @@ Wait = Annotated[
 ]
 Retry = Annotated[bool, typer.Option("--retry", help="Try versions again that failed before.")]
 
+Unattended = Annotated[
+    bool,
+    typer.Option("--unattended", help="Ask nobody, and obey what keeps the agent of `fleet gitops` off; see above."),
+]
+
 
 HELP = """Make the nodes what the spec says.
 
@@ -53,6 +63,9 @@ With a saved PLAN exactly that is done, once: it is refused (exit 3) when what o
 With --lane, --cluster or --node only these are changed, and what hangs together with them. What is held (`fleet hold`)
 or failed before is left alone, and the command ends with 3; a hold that is placed while an apply is under way does not
 stop it.
+
+What the spec says under `gitops` (windows, budget, protected lanes) and `fleet suspend` bind no person. A job that
+nobody watches says --unattended: then it is not asked, and refused (exit 3) where the agent would be.
 
 For example: fleet apply --cluster rack-a
 """
@@ -77,6 +90,7 @@ def apply(
     wait: Wait = DEFAULT_WAIT_S,
     deadline: Deadline = DEFAULT_DEADLINE_S,
     events: Events = None,
+    unattended: Unattended = False,
 ) -> None:
     """Observe, plan or read the saved plan, ask, carry out."""
     from reconciler import saved
@@ -90,6 +104,9 @@ def apply(
     fleet = load(context, file)
     asked = targets(fleet, lane, cluster, node)
     commit = commit_of(fleet)
+    forbids = _guards(fleet) if unattended else _nothing
+    told: dict[str, Any] = {"yes": yes or unattended, "as_json": as_json, "retry": retry, "wait_s": wait}
+    carry: Callable[..., Awaitable[int]] = partial(carry_out, fleet, command="apply", forbids=forbids, **told)
 
     async def work(fleet: "Fleet") -> int:
         if held is not None and (why := saved.refusal(fleet, held)):
@@ -97,27 +114,16 @@ def apply(
         observed = await fleet.observe(deadline)
         tell_of_secrets(fleet, observed)
         if held is not None:
-            return await _carry_out_saved(
-                fleet, held, observed, yes=yes, as_json=as_json, retry=retry, only_valid=only_valid, wait_s=wait
-            )
-        made = narrowed(fleet.plan(observed, commit=commit), fleet.desired, asked)
-        return await carry_out(fleet, made, yes=yes, as_json=as_json, command="apply", retry=retry, wait_s=wait)
+            return await _carry_out_saved(carry, held, observed, as_json=as_json, only_valid=only_valid)
+        return await carry(narrowed(fleet.plan(observed, commit=commit), fleet.desired, asked))
 
     raise typer.Exit(run(context, with_fleet(fleet, work)))
 
 
 async def _carry_out_saved(
-    fleet: "Fleet",
-    saved: "Saved",
-    observed: "Observed",
-    *,
-    yes: bool,
-    as_json: bool,
-    retry: bool,
-    only_valid: bool,
-    wait_s: float,
+    carry: Callable[..., Awaitable[int]], saved: "Saved", observed: "Observed", *, as_json: bool, only_valid: bool
 ) -> int:
-    """Hold the plan against the nodes as they are now; then as any other."""
+    """Hold the plan against the nodes as they are now; then as any other. `carry`: `carry_out` as it was asked for."""
     from reconciler.core.stale import stale_steps
     from reconciler.core.withhold import going, withhold
     from reconciler.views.plan_stale import stale_text
@@ -126,19 +132,19 @@ async def _carry_out_saved(
     if found and not only_valid:
         valid = {step.gang for step in going(withhold(saved.plan, [], [], stale=found)).steps}
         return _refused(saved, stale_text(found, valid), found, as_json=as_json)
-    told = {"saved": saved.id, "stale": found}
-    return await carry_out(
-        fleet,
-        saved.plan,
-        yes=yes,
-        as_json=as_json,
-        command="apply",
-        told=told,
-        saved_id=saved.id,
-        retry=retry,
-        stale=found,
-        wait_s=wait_s,
-    )
+    return await carry(saved.plan, told={"saved": saved.id, "stale": found}, saved_id=saved.id, stale=found)
+
+
+def _nothing(made: "Plan", known: "Recorded") -> str:
+    """Nothing forbids a person."""
+    return ""
+
+
+def _guards(fleet: "Fleet") -> Forbids:
+    """What keeps those off whom nobody watches."""
+    from reconciler.gitops.guards import unattended
+
+    return lambda made, known: unattended(fleet.spec.gitops, made, known.suspended, time.time())
 
 
 def _refused(saved: "Saved", why: str, stale: "tuple[Stale, ...]" = (), *, as_json: bool) -> int:

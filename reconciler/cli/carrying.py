@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 DEFAULT_WAIT_S = 20.0
 """A lease of somebody who died lapses within it (`nodes/lease_program.py`): running again after a kill just works."""
 
+Forbids = Callable[["Plan", "Recorded"], str]
+"""Why a plan may not be carried out now, by what is recorded; empty when it may."""
+
 
 async def carry_out(
     fleet: "Fleet",
@@ -37,11 +40,13 @@ async def carry_out(
     stale: "tuple[Stale, ...]" = (),
     wait_s: float | None = DEFAULT_WAIT_S,
     on_applied: "Callable[[Applied], None]" = lambda applied: None,
+    forbids: Forbids = lambda plan, known: "",
 ) -> int:
     """Show the plan, ask unless told not to, apply what of it is not withheld; the exit code.
 
     `told`: what the JSON output says beside it. `saved_id`: of a saved plan. `retry`: also what failed before. `stale`:
     what is left out for it. `wait_s`: for leases that others hold. `on_applied`: told how it ended, before it is said.
+    `forbids`: why it may not be carried out now, empty when it may.
     """
     from reconciler import holds
     from reconciler.core.events import RunEnded
@@ -57,19 +62,24 @@ async def carry_out(
     code = _standstill(made)
     if code is not None:
         tell(RunEnded("", int(code), "there was nothing to carry out"))
-        if as_json:
-            say_json({**told, "exit": int(code), "plan": made, "result": None})
-        return code
+        return _told(code, {**told, "plan": made, "result": None}, as_json=as_json)
+    if why := forbids(made, known):
+        return _forbidden(why, {**told, "plan": made}, as_json=as_json)
     if not yes and not await agreed(question):
         return _declined(as_json=as_json)
     made = but_withheld(made, holds.recorded(fleet, time.time()))  # an answer may have taken its time
     applied = await _applied(fleet, made, as_json=as_json, command=command, saved_id=saved_id, wait_s=wait_s)
     on_applied(applied)
-    if as_json:
-        say_json({**told, "exit": int(applied.exit), "plan": made, "result": _result(applied)})
-    elif not applied.status:  # it ended before there was any event to tell of
+    if not as_json and not applied.status:  # it ended before there was any event to tell of
         say(f"{applied.summary}\n")
-    return applied.exit
+    return _told(applied.exit, {**told, "plan": made, "result": _result(applied)}, as_json=as_json)
+
+
+def _told(code: "Exit", told: Mapping[str, object], *, as_json: bool) -> int:
+    """The exit code, and for programs what there is to tell beside it."""
+    if as_json:
+        say_json({**told, "exit": int(code)})
+    return code
 
 
 def _declined(*, as_json: bool) -> int:
@@ -82,6 +92,16 @@ def _declined(*, as_json: bool) -> int:
     else:
         say("Nothing was changed.\n")
     return Exit.ERROR
+
+
+def _forbidden(why: str, told: Mapping[str, object], *, as_json: bool) -> int:
+    from reconciler.core.events import RunEnded
+    from reconciler.core.exits import Exit
+
+    tell(RunEnded("", int(Exit.REFUSED), why))
+    if not as_json:
+        say(f"refused: {why}\n")
+    return _told(Exit.REFUSED, {**told, "result": {"run": "", "summary": why}}, as_json=as_json)
 
 
 def _standstill(made: "Plan") -> "Exit | None":

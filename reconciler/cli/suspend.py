@@ -8,7 +8,7 @@ import typer
 
 from reconciler.cli.lasting import lasting_s
 from reconciler.cli.recording import Events, tell
-from reconciler.cli.wiring import DEFAULT_SPEC, AsJson, SpecFile, load, say, say_json
+from reconciler.cli.wiring import DEFAULT_SPEC, AsJson, SpecFile, load, say, say_json, warn
 
 if TYPE_CHECKING:
     import state
@@ -66,7 +66,7 @@ def suspend(
     """Write it down, and wake the agent so that it says so."""
     from reconciler import person
     from reconciler.core.gitops.events import AgentSuspended
-    from reconciler.core.gitops.memory import Suspension
+    from reconciler.core.gitops.memory import NOTHING_REMEMBERED, Suspension
     from reconciler.gitops.memory import Memory
     from reconciler.holds import suspended
 
@@ -75,7 +75,10 @@ def suspend(
     seconds, now_s = lasting_s(duration, "a suspension"), time.time()
     told = Suspension(person.name(), reason, now_s, None if seconds is None else now_s + seconds)
     place = _state_of(context, work, file)
-    Memory(place).suspend(told)
+    memory = Memory(place)
+    memory.suspend(told)
+    if memory.recalled() == NOTHING_REMEMBERED:
+        warn("no agent has applied anything by what is written down there: is it the right one? See --work")
     tell(AgentSuspended(told.by, told.reason, told.until_s))
     _wake(work)
     if as_json:

@@ -7,8 +7,12 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim
 
 import specs
+from reconciler.core.gitops.decision import Stop
+from reconciler.core.gitops.forward import barred
+from reconciler.core.gitops.memory import Suspension
 from reconciler.core.gitops.settings import Heal, Settings
 from reconciler.core.gitops.windows import Opening, Spans, Window, opening
+from reconciler.core.plan import Plan
 
 
 def settings_of(told: specs.Gitops) -> Settings:
@@ -32,6 +36,17 @@ def windows_of(told: specs.Gitops) -> tuple[Window, ...]:
 def opening_at(told: specs.Gitops, now_s: float) -> Opening:
     """What its windows say of a moment (seconds since 1970)."""
     return opening(windows_of(told), now_s, spans)
+
+
+def unattended(told: specs.Gitops, plan: Plan, suspended: Suspension | None, now_s: float) -> str:
+    """Why nobody but a person may carry out this plan at `now_s` (seconds since 1970); empty when it may be."""
+    found = barred(plan, settings_of(told), opening_at(told, now_s), suspended, now_s)
+    if found is None:
+        return ""
+    if isinstance(found, Stop):
+        return f"{found.summary}\n{found.hint}".rstrip()
+    until = "" if found.until_s is None else f"\nuntil {datetime.fromtimestamp(found.until_s, UTC):%Y-%m-%d %H:%M} UTC"
+    return f"{found.why}{until}"
 
 
 def spans(window: Window, now_s: float) -> Spans:

@@ -10,7 +10,7 @@ import pytest
 import specs
 from tests.lifecycle.commanding import Commands, Said
 from tests.lifecycle.following import START_S, Followed
-from tests.lifecycle.harness import PAIR_AND_SOLO
+from tests.lifecycle.harness import PAIR_AND_SOLO, Story
 
 NIGHTS = '{windows: [{allow: "0 22 * * *", for: 8h, zone: Europe/Berlin}]}'
 FREEZE = '{heal: "on", windows: [{deny: "* * * * *", for: 1h, reason: a freeze}]}'
@@ -235,11 +235,59 @@ def test_it_shows_everywhere_binds_no_person_and_is_ended_by_one(
     assert "" == fleet("status", "--json").json["suspended"]
 
 
+def test_a_job_that_nobody_watches_obeys_what_the_agent_obeys(branch: Followed, fleet: Commands) -> None:
+    kill(branch)
+    work = ("--work", str(branch.workplace.folder))
+    fleet("suspend", "--reason", "a demo", *work)
+    said = fleet("apply", "--unattended")
+    assert (3, {"pair": 2}) == (said.code, branch.story.running_lanes())
+    assert "refused: suspended by " in said.out
+    assert "a demo" in fleet("apply", "--unattended", "--json").json["result"]["summary"]
+    fleet("unsuspend", *work)
+    assert 0 == fleet("apply", "--unattended").code
+    assert {"pair": 2, "solo": 1} == branch.story.running_lanes()
+
+
+@pytest.mark.parametrize(
+    ("guards", "expected"),
+    [
+        (FREEZE, "denied: a freeze"),
+        ("{budget: {stops: 0}}", "the budget is 0: single-3/solo"),
+        ("{protected: [solo]}", "would stop protected lanes: single-3/solo"),
+    ],
+)
+def test_windows_budget_and_protection_bind_a_job_and_no_person(
+    guards: str, expected: str, branch: Followed, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fleet = Commands(branch.story, capsys)
+    assert 0 == fleet("apply", "--unattended").code
+    placed(branch, guards, without="solo")
+    plan = branch.story.folder / "saved.plan"
+    assert 0 == fleet("plan", "--out", str(plan)).code
+    for words in (("apply", "--unattended"), ("apply", str(plan), "--unattended")):
+        said = fleet(*words)
+        assert (3, True) == (said.code, expected in said.out)
+    assert {"pair": 2, "solo": 1} == branch.story.running_lanes()
+    assert 0 == fleet("apply", "--yes").code
+    assert {"pair": 2} == branch.story.running_lanes()
+
+
 def test_by_the_spec_it_reaches_the_same_record(branch: Followed, fleet: Commands) -> None:
     assert 0 == fleet("suspend", "--reason", "a demo").code
     found = branch.memory.suspended(branch.now_s)
     assert found is not None
     assert "a demo" == found.reason
+
+
+def test_where_no_agent_ever_wrote_it_is_doubted(story_alone: Commands) -> None:
+    said = story_alone("suspend", "--reason", "a demo")
+    assert (0, True) == (said.code, "is it the right one? See --work" in said.err)
+    assert "The agent acts again" in story_alone("unsuspend").out
+
+
+@pytest.fixture
+def story_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Commands:
+    return Commands(Story(tmp_path), capsys)
 
 
 @pytest.mark.parametrize(

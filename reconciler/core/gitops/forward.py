@@ -7,9 +7,12 @@ from functools import cached_property
 from reconciler.core.gitops.decision import Adopt, Apply, Bar, Commit, Decision, Look, Nothing, Seen, Stop, Wait
 from reconciler.core.gitops.guards import protected, stopped
 from reconciler.core.gitops.looks import Planned, lanes_told
-from reconciler.core.gitops.memory import BAD, TRIED, Attempt, Outcome
-from reconciler.core.gitops.settings import pause_s
+from reconciler.core.gitops.memory import BAD, TRIED, Attempt, Outcome, Suspension
+from reconciler.core.gitops.settings import Settings, pause_s
+from reconciler.core.gitops.windows import Opening
 from reconciler.core.groups import groups
+from reconciler.core.plan import Plan
+from reconciler.core.withhold import stands_in_the_way
 
 DEATHS = 3
 """So often the agent may die over a commit before it lets it be."""
@@ -108,7 +111,8 @@ def _empty(case: Case) -> Iterator[Decision]:
 
 
 def _refused(case: Case) -> Iterator[Decision]:
-    for item in case.planned.plan.refusals[:1]:
+    """What is in the way of more than what is withheld anyway: nothing of a plan is carried out then."""
+    for item in stands_in_the_way(case.planned.plan)[:1]:
         bar = Bar.EMPTY if item.code == "empty" else Bar.REFUSED
         yield Stop(bar, f"{case.head.id[:12]} is refused: {item.summary}", item.hint)
 
@@ -141,11 +145,11 @@ def _withheld(case: Case) -> Iterator[Decision]:
     """All that is left of it is held, or has failed before."""
     if case.gangs:
         return
-    told = {item.gang: item for item in case.planned.plan.withheld}
-    held = [item for item in told.values() if item.kind != "quarantine"]
-    why = "; ".join(f"{item.gang}: {item.why}" for item in held or told.values())
-    if held:
-        yield Wait(f"withheld: {why}")
+    told = case.planned.plan.withheld
+    held = [item for item in told if item.kind != "quarantine"]
+    why = "; ".join(f"{item.gang}: {item.why}" for item in held or told)
+    if held or not told:
+        yield Wait(f"withheld: {why}" if held else f"nothing of {case.head.id[:12]} can be done now")
     else:
         yield Stop(Bar.QUARANTINED, f"{case.head.id[:12]} failed: {why}", AGAIN)
 
@@ -214,6 +218,20 @@ def _go(case: Case) -> Iterator[Decision]:
     yield Apply(case.head.id, case.gangs)
 
 
+GUARDS: tuple[Callable[[Case], Iterator[Decision]], ...] = (_suspended, _closed, _objected, _protected, _over_budget)
+"""What people said to keep what nobody attends from acting."""
+
+
+def barred(
+    plan: Plan, settings: Settings, opening: Opening, suspended: Suspension | None, now_s: float
+) -> Wait | Stop | None:
+    """Why a plan may not be carried out now (`now_s`: seconds since 1970) with nobody attending; None when it may."""
+    seen = Seen(now_s, None, suspended=suspended, opening=opening, settings=settings)
+    case = Case(seen, Commit(plan.commit or f"plan {plan.id}"), Planned(plan, "", (), frozenset(), frozenset()))
+    found = next((found for rule in GUARDS for found in rule(case)), None)
+    return found if isinstance(found, Wait | Stop) else None
+
+
 RULES: tuple[Callable[[Case], Iterator[Decision]], ...] = (
     _empty,
     _refused,
@@ -221,10 +239,6 @@ RULES: tuple[Callable[[Case], Iterator[Decision]], ...] = (
     _withheld,
     _tried,
     _pausing,
-    _suspended,
-    _closed,
-    _objected,
-    _protected,
-    _over_budget,
+    *GUARDS,
     _go,
 )
