@@ -648,6 +648,7 @@ def test_a_disk_that_fills_up_in_the_pull_stops_no_lane(lab: Lab, tmp_path: Path
         second.nodes["node2"].fill_disk(leave_mb=40)
         refused = made.fleet("apply", "--yes")
         assert_says(refused, 3, "node2 has", "MiB free, and needs", "to fetch", "unpacked", "free space below")
+        assert_says(made.fleet("drift"), 2, "disk-low", "node2 has", "MiB free below /var/lib/docker")
         assert before == containers(second)
         second.nodes["node2"].free_disk()
         second.nodes["node2"].fill_disk(leave_mb=74)  # as much as an image of this size takes, most of the time
