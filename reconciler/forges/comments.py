@@ -68,7 +68,7 @@ async def _put(session: Session, thread: Thread, is_ours: Callable[[Comment], bo
     ours = next((item for item in reversed(found) if is_ours(item)), None)
     if ours is None:
         await session.send("POST", thread.path, {"body": text}, can_repeat=False)
-    elif ours.body.replace("\r\n", "\n") != text:
+    elif ours.body.replace("\r\n", "\n").strip() != text.strip():  # some forges cut blanks off
         await session.send(thread.method, ours.edit, {"body": text}, can_repeat=True)
 
 

@@ -15,10 +15,12 @@ import pytest
 
 from reconciler.cli.main import run
 from reconciler.cli.wiring import Wiring
+from reconciler.core.events import Event
 from reconciler.core.outcome import Exit
 from reconciler.core.plan import Kind, Plan
 from reconciler.fleet import Applied, Fleet
 from reconciler.testing import Exits, Fault, run_simulated
+from reconciler.views.forge_text import commit_comment, commit_statuses
 from tests.lifecycle.harness import PAIR_AND_SOLO, Story
 
 SOLO = (("solo", "single-3"),)
@@ -265,14 +267,29 @@ def test_no_artefact_of_a_life_holds_a_value(
     assert b"another-value" not in written(tmp_path, but={"key", "said", "secret.key"})
 
 
-def test_what_a_dying_engine_prints_of_its_environment_is_not_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], logged: io.StringIO
-) -> None:
+def dying() -> Exits:
+    """An engine that prints its environment as it ends."""
     lines = [f"{LONG_NAMES[kind]}={value}" for kind, value in VALUES.items()]
     lines += [json.dumps(VALUES), quote(VALUES["file"], safe=""), repr(VALUES)]
     lines += [base64.b64encode(f"user:{value}".encode()).decode() for value in VALUES.values()]
-    dies = Exits(after_s=2.0, code=3, lines=tuple(lines))
-    keeper = Keeper(Story(tmp_path / "desk", SOLO, behaviour=dies), monkeypatch)
+    return Exits(after_s=2.0, code=3, lines=tuple(lines))
+
+
+def test_what_a_dying_engine_prints_of_its_environment_is_not_told_to_a_forge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = Keeper(Story(tmp_path / "desk", SOLO, behaviour=dying()), monkeypatch).story
+    plan, events = story.plan(), list[Event]()
+    story.apply(events.append)
+    comment = commit_comment(plan, None, events)
+    assert "[redacted]" in comment
+    assert_clean(f"{comment}{commit_statuses(plan, events)}".encode())
+
+
+def test_what_a_dying_engine_prints_of_its_environment_is_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], logged: io.StringIO
+) -> None:
+    keeper = Keeper(Story(tmp_path / "desk", SOLO, behaviour=dying()), monkeypatch)
     said = command(keeper, capsys)
     text = "".join(said(*words.split()) for words in ("apply --yes", "logs solo", "status --json", "history --json"))
     assert "HF_TOKEN=[redacted]" in text
