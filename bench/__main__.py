@@ -13,6 +13,7 @@ from pathlib import Path
 from bench import (
     cli_help,
     dead_worker,
+    gitops_commit,
     image_single,
     images,
     journal,
@@ -37,6 +38,7 @@ BENCHES = (
     plan_noop,
     log_flood,
     dead_worker,
+    gitops_commit,
     images,
     image_single,
 )
