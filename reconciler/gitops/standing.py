@@ -47,6 +47,7 @@ class Standing:
         self._said: dict[str, str] = {}
         self._exit = Exit.OK
         self._decided = Exit.OK
+        self._is_cut_off = False
 
     def tell(self, event: Told) -> None:
         """Pass on what happens in an apply."""
@@ -62,6 +63,7 @@ class Standing:
 
     def fetched(self) -> None:
         """The remote has answered."""
+        self._is_cut_off = False
         self._said.pop("fetch", None)
         self._metrics.fetched.set(self.now())
         self._write(fetched_s=self.now(), fetch_error=None)
@@ -77,6 +79,7 @@ class Standing:
         if self._is_news(what, summary):
             self._tell(events.LookFailed(what, summary))
             self._log.warn(f"{summary}\n{hint}" if hint else summary, what=what)
+        self._is_cut_off = self._is_cut_off or what == "fetch"
         self._decided = Exit.ERROR
         self._write(**{"fetch_error" if what == "fetch" else "error": summary})
 
@@ -159,7 +162,9 @@ class Standing:
             return Exit.INTERRUPTED
         if not once:
             return Exit.OK
-        return self._exit if self._exit not in {Exit.OK, Exit.REFUSED} else self._decided
+        if self._exit not in {Exit.OK, Exit.REFUSED}:
+            return self._exit
+        return Exit.ERROR if self._is_cut_off else self._decided
 
     @property
     def status(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import pytest
 from reconciler.core.events import StepStarted
 from reconciler.core.gitops.memory import Outcome, Suspension
 from reconciler.core.plan import Op
+from reconciler.forges import ForgeError
 from reconciler.gitops.memory import Accepted
 from reconciler.testing import ControllerKilled, Fault
 from tests.lifecycle.following import START_S, Followed, git
@@ -217,7 +218,7 @@ def test_a_broken_commit_and_a_dead_remote_do_not_switch_healing_off(branch: Fol
     branch.bare.rename(branch.bare.with_name("away.git"))
     branch.later(3600)
     branch.story.nodes.node("node3").kill("fleet-solo-r0-v1")
-    branch.once(heal="on")
+    assert 1 == branch.once(heal="on")
     assert {"pair": 2, "solo": 1} == branch.story.running_lanes()
     assert branch.status["fetch_error"]
 
@@ -313,3 +314,32 @@ def test_only_commits_of_allowed_signers_are_applied(branch: Followed, tmp_path:
     git(clone, "config", "user.signingKey", str(key))
     branch.push()
     assert 0 == branch.once(signers=signers), branch.lines
+
+
+def test_a_forge_hears_of_each_commit_and_one_that_is_down_changes_nothing(branch: Followed) -> None:
+    heard: list[tuple[str, ...]] = []
+
+    class Hearing:
+        async def set_status(self, commit: str, context: str, state: str, description: str, url: str = "") -> None:
+            heard.append((commit, context, state))
+
+        async def comment(self, commit: str, body: str) -> None:
+            if "**applied**" in body:
+                heard.append((commit, "comment", body.partition("\n")[0]))
+            raise ForgeError("the forge is down")
+
+        async def comment_on(self, request: int, body: str) -> None:
+            raise AssertionError("nobody asked for it")
+
+    commit = branch.push()
+
+    async def work() -> int:
+        agent = branch.agent()
+        agent.telling.about = lambda spec: agent.telling.to(Hearing(), spec.fleet)  # type: ignore[method-assign]
+        return await agent.run(once=True)
+
+    assert 0 == branch.run(work), branch.lines
+    assert [state for _, context, state in heard if context == "fleet/lab"] == ["pending", "success", "success"]
+    assert (commit, "fleet/lab/single-3/solo", "success") in heard
+    assert (commit, "comment", f"<!-- fleet lab {commit[:12]} -->") in heard
+    assert any("the forge was not told: the forge is down" in line for line in branch.lines)

@@ -1,0 +1,125 @@
+"""Git as the agent runs it: no prompt, no password on paper, no program by URL, no hook, nothing that hangs."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from reconciler.gitops.git import Git, GitError, source_of
+from reconciler.gitops.mirror import Mirror, TreeError
+from reconciler.gitops.workplace import Workplace
+from tests.lifecycle.following import git
+
+POISON = "s3cr3t-p01s0n"
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """A repository with one commit."""
+    clone, bare = tmp_path / "clone", tmp_path / "fleet.git"
+    git(tmp_path, "init", "--quiet", "--initial-branch=main", str(clone))
+    git(tmp_path, "init", "--quiet", "--bare", "--initial-branch=main", str(bare))
+    (clone / "fleet.yaml").write_text("fleet: lab\n")
+    git(clone, "add", "--all")
+    git(clone, "commit", "--quiet", "--message", "the first")
+    git(clone, "push", "--quiet", str(bare), "HEAD:main")
+    return bare
+
+
+def mirror(tmp_path: Path, repo: str, branch: str = "main") -> Mirror:
+    return Mirror(tmp_path / "mirror.git", source_of(repo), branch)
+
+
+async def test_a_password_of_the_url_is_in_no_message_file_or_list_of_words(tmp_path: Path) -> None:
+    made = mirror(tmp_path, f"http://ops:{POISON}@127.0.0.1:1/fleet.git")
+    with pytest.raises(GitError) as caught:
+        await made.fetch()
+    assert POISON not in f"{caught.value} {caught.value.hint} {made!r} {made.source}"
+    assert "127.0.0.1:1" in str(caught.value)
+    files = [path.read_bytes() for path in made.folder.rglob("*") if path.is_file()]
+    assert [] == [text for text in files if POISON.encode() in text]
+    assert POISON in made.git.environment().values()  # what git alone is given
+
+
+async def test_a_url_that_would_run_a_program_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(GitError, match="transport 'ext' not allowed"):
+        await mirror(tmp_path, f"ext::sh -c 'touch {tmp_path}/ran'").fetch()
+    assert not (tmp_path / "ran").exists()
+    with pytest.raises(GitError):
+        source_of("--upload-pack=touch")
+
+
+async def test_what_the_remote_lacks_is_said(tmp_path: Path, bare: Path) -> None:
+    with pytest.raises(GitError, match="couldn't find remote ref refs/heads/other"):
+        await mirror(tmp_path, str(bare), "other").fetch()
+    with pytest.raises(GitError, match="does not appear to be a git repository"):
+        await mirror(tmp_path, str(tmp_path / "nowhere")).fetch()
+
+
+async def test_git_that_hangs_is_ended(tmp_path: Path) -> None:
+    with pytest.raises(GitError, match=r"did not end within 0\.2 s"):
+        await Git(tmp_path, source_of("x"))("-c", "alias.hang=!sleep 60", "hang", timeout_s=0.2)
+
+
+async def test_a_fetch_that_nobody_waits_for_any_more_is_ended(tmp_path: Path) -> None:
+    script = tmp_path / "ssh"
+    script.write_text(f"#!/bin/sh\necho $$ >{tmp_path}/pid\nexec sleep 60\n")
+    script.chmod(0o755)
+    made = mirror(tmp_path, "ssh://ops@host.invalid/fleet.git")
+    os.environ["GIT_SSH_COMMAND"] = str(script)
+    try:
+        fetching = asyncio.create_task(made.fetch())
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+            await asyncio.sleep(0.02)
+        fetching.cancel()
+        await asyncio.wait([fetching])
+        pid = int((tmp_path / "pid").read_text())
+        for _ in range(100):
+            if not Path(f"/proc/{pid}").exists() or "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text():
+                return
+            await asyncio.sleep(0.05)
+        raise AssertionError("what git had started still runs")
+    finally:
+        del os.environ["GIT_SSH_COMMAND"]
+
+
+async def test_a_tree_is_whole_or_not_there(tmp_path: Path, bare: Path) -> None:
+    made, place = mirror(tmp_path, str(bare)), Workplace(tmp_path / "work")
+    head = await made.fetch()
+    tree = await place.written(made, head)
+    assert "fleet: lab\n" == (tree / "fleet.yaml").read_text()
+    with pytest.raises(GitError):
+        await place.written(made, "0" * 40)
+    assert [head] == [path.name for path in (place.folder / "trees").iterdir()]
+
+
+async def test_filters_and_hooks_of_the_user_do_nothing_to_a_tree(
+    tmp_path: Path, bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clone = tmp_path / "clone"
+    (clone / ".gitattributes").write_text("* filter=evil\n")
+    git(clone, "add", "--all")
+    git(clone, "commit", "--quiet", "--message", "attributes")
+    git(clone, "push", "--quiet", str(bare), "HEAD:main")
+    (tmp_path / ".gitconfig").write_text(f'[filter "evil"]\n\tsmudge = touch {tmp_path}/ran; cat\n')
+    monkeypatch.setenv("HOME", str(tmp_path))
+    made = mirror(tmp_path, str(bare))
+    await made.write(await made.fetch(), tmp_path / "tree")
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_a_link_out_of_the_tree_is_refused_and_one_within_is_fine(tmp_path: Path, bare: Path) -> None:
+    clone = tmp_path / "clone"
+    (clone / "also.yaml").symlink_to("fleet.yaml")
+    git(clone, "add", "--all")
+    git(clone, "commit", "--quiet", "--message", "a link")
+    git(clone, "push", "--quiet", str(bare), "HEAD:main")
+    made = mirror(tmp_path, str(bare))
+    await made.write(await made.fetch(), tmp_path / "tree")
+    (clone / "out").symlink_to("../../state")
+    git(clone, "add", "--all")
+    git(clone, "commit", "--quiet", "--message", "a link out")
+    git(clone, "push", "--quiet", str(bare), "HEAD:main")
+    with pytest.raises(TreeError, match="out is a link that leads out of the repository"):
+        await made.write(await made.fetch(), tmp_path / "other")
