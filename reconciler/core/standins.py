@@ -15,7 +15,7 @@ def with_put_aside(status: FleetStatus, failed: Iterable[Failed]) -> FleetStatus
     """
     aside = {item.gang: item for item in failed}
     lanes = tuple(_told(lane, status.unwanted) if _is_aside(lane, aside) else lane for lane in status.lanes)
-    instead = {lane.stands_in: lane.gang for lane in lanes if lane.stands_in}
+    instead = {other: lane.gang for lane in lanes for other in lane.stand_ins}
     left = tuple(replace(item, instead_of=instead.get(item.gang, "")) for item in status.unwanted)
     return replace(status, lanes=lanes, unwanted=left, quarantined=tuple(aside.values()))
 
@@ -28,8 +28,13 @@ def _told(lane: LaneStatus, unwanted: tuple[Unwanted, ...]) -> LaneStatus:
     if any(rank.health is Health.HEALTHY for rank in lane.ranks):
         return replace(lane, detail="this version failed and was put aside; the one before it serves")
     nodes = {rank.node for rank in lane.ranks}
-    other = next((item.gang for item in unwanted if item.running and nodes & set(item.nodes)), "")
-    if not other:
+    others = tuple(item.gang for item in unwanted if item.running and nodes & set(item.nodes))
+    if not others:
         return lane
-    detail = f"this version failed and was put aside; {other} serves in its place"
-    return replace(lane, health=Health.MISSING, detail=detail, stands_in=other)
+    detail = f"this version failed and was put aside; {served_by(others)} in its place"
+    return replace(lane, health=Health.MISSING, detail=detail, stand_ins=others)
+
+
+def served_by(others: tuple[str, ...]) -> str:
+    """ "c/a serves", "c/a, c/b serve"."""
+    return f"{', '.join(others)} {'serves' if len(others) == 1 else 'serve'}"

@@ -52,7 +52,7 @@ class LaneStatus:
 
     `last_failure`: what the newest recorded apply of it says, when that failed and the lane is not healthy. `phase`: of
     a boot that is under way; `booting_s`: for how long it has been, in seconds, None where that is not known;
-    `usual_s`: how long that phase alone usually takes, where history knows. `stands_in`: the lane that serves in its
+    `usual_s`: how long that phase alone usually takes, where history knows. `stand_ins`: the lanes that serve in its
     place since this version of it failed.
     """
 
@@ -70,7 +70,7 @@ class LaneStatus:
     phase: str = ""
     booting_s: float | None = None
     usual_s: float | None = None
-    stands_in: str = ""
+    stand_ins: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

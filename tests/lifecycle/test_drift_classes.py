@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from reconciler.core.desired import ContainerSpec
 from reconciler.core.host import Clock
-from reconciler.testing import Fault
+from reconciler.testing import Behaviour, Exits, Fault
 from reconciler.testing.containers import SimContainer
+from reconciler.testing.llamacpp import llamacpp_behaviour
 from reconciler.testing.models import sim_model
 from tests.lifecycle.commanding import Commands
-from tests.lifecycle.harness import Story
+from tests.lifecycle.harness import QUAD, Story
 from tests.lifecycle.test_models import MODEL, put
 
 MOMENT = Clock(90.0, 0.1)
@@ -121,6 +123,28 @@ def test_a_storage_that_hangs_is_told_and_the_node_is_judged_all_the_same(fleet:
     found = report(fleet)
     assert ("host", "node1", "storage") in found
     assert ("runtime", "pair-a/pair/1@node2", "state") in found
+
+
+def test_after_a_rollback_to_other_lanes_neither_they_nor_the_one_that_failed_are_called_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def behaviour(spec: ContainerSpec) -> Behaviour:
+        is_quad = any(word.count(",") == 2 and ":" in word for word in spec.command)
+        return Exits(2.0, 1, ("no",)) if is_quad else llamacpp_behaviour(spec)
+
+    story = Story(tmp_path, behaviour=behaviour)
+    fleet = Commands(story, capsys)
+    story.apply()
+    story.place(QUAD)
+    assert 6 == fleet("apply", "--yes").code
+    status = fleet("status").out
+    assert "this version failed and was put aside; pair-a/pair, single-3/solo serve in its place" in status
+    assert "serves instead of quad/quad: pair-a/pair on node1 node2 (2 running)" in status
+    said = fleet("drift", "--json", "--no-record").json["findings"]
+    assert ("intent", "degraded", "quad/quad", "version") in {
+        (row["class"], row["severity"], row["address"], row["field"]) for row in said
+    }
+    assert not {"pair-a/pair", "single-3/solo"} & {row["address"] for row in said}
 
 
 def test_what_is_let_pass_is_counted_and_no_drift(fleet: Commands, story: Story) -> None:

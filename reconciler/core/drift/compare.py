@@ -36,13 +36,13 @@ def findings(
     instead = _stand_ins(status)
     found = [*machines.silent(desired, observed), *machines.foreign(desired, observed)]
     found += [*machines.checked(desired, observed, judge), *life.trials(desired.fleet, observed)]
-    found += intent.not_wanted(desired, observed, frozenset(instead.values()))
+    found += intent.not_wanted(desired, observed, frozenset(one for others in instead.values() for one in others))
     causes = _causes(status) if status else NO_CAUSES
     failed = {item.gang: item for item in status.quarantined} if status else {}
     for view in views(desired, observed):
         aside = failed.get(view.gang.address)
         if aside is not None and not view.unknown and not all(rank.is_up for rank in view.ranks):
-            version = intent.put_aside(view, aside, instead.get(view.gang.address, ""))
+            version = intent.put_aside(view, aside, instead.get(view.gang.address, ()))
             found += [version, *_hands(view, desired.fleet)]
         else:
             found += _gang(view, health.get(view.gang.address), causes, desired.fleet)
@@ -50,9 +50,9 @@ def findings(
     return tuple(sorted(found, key=lambda item: (order.index(item.kind), item.address, item.field, item.found)))
 
 
-def _stand_ins(status: FleetStatus | None) -> dict[str, str]:
+def _stand_ins(status: FleetStatus | None) -> dict[str, tuple[str, ...]]:
     """Lanes that serve in the place of one that failed, by the address of that."""
-    return {item.gang: item.stands_in for item in status.lanes if item.stands_in} if status else {}
+    return {item.gang: item.stand_ins for item in status.lanes if item.stand_ins} if status else {}
 
 
 def _causes(status: FleetStatus) -> dict[tuple[str, int], str]:

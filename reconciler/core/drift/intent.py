@@ -8,6 +8,7 @@ from reconciler.core.diff import FieldChange, changes
 from reconciler.core.drift.applied import applied_spec, as_made
 from reconciler.core.drift.finding import Finding, Kind, Severity
 from reconciler.core.observed import Container, Observed
+from reconciler.core.standins import served_by
 from reconciler.core.status import Unwanted, unwanted
 from reconciler.core.withhold import Failed
 
@@ -57,10 +58,10 @@ def absent(view: GangView) -> Finding:
     )
 
 
-def put_aside(view: GangView, failed: Failed, stands_in: str) -> Finding:
-    """The version that the spec asks for was tried and failed. `stands_in`: another lane that serves in its place."""
+def put_aside(view: GangView, failed: Failed, stand_ins: tuple[str, ...]) -> Finding:
+    """The version that the spec asks for was tried and failed. `stand_ins`: other lanes that serve in its place."""
     earlier = bool(view.holding)
-    serves = f"{stands_in} serves in its place" if stands_in else "the version before it serves" if earlier else ""
+    serves = f"{served_by(stand_ins)} in its place" if stand_ins else "the version before it serves" if earlier else ""
     return Finding(
         Kind.INTENT,
         view.gang.address,

@@ -285,7 +285,7 @@ def test_a_rollback_to_another_lane_is_one_finding_and_neither_lane_is_called_wr
     failed = container(new, state="exited", proved=False)
     wanted, seen = desired(new), observed(facts("n1", container(before), failed))
     status = aside(wanted, seen, new)
-    assert ("missing", "c/before") == (status.lanes[0].health, status.lanes[0].stands_in)
+    assert ("missing", ("c/before",)) == (status.lanes[0].health, status.lanes[0].stand_ins)
     assert ["c/new"] == [item.instead_of for item in status.unwanted]
     told = "put aside after it failed; c/before serves in its place"
     (item,) = findings(wanted, seen, {}, status)

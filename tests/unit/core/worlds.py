@@ -24,6 +24,7 @@ from reconciler.core.observed import (
     SourceMissing,
     SourceUnknown,
     Unknown,
+    UnknownKind,
 )
 from reconciler.core.plan import Op, Plan, Step
 from reconciler.core.preflight import preflight_labels, preflight_mark, preflight_name
@@ -161,7 +162,7 @@ def left_of_preflight(of: Gang, state: str = "exited", fleet: str = FLEET) -> Co
 @st.composite
 def _node(draw: st.DrawFn, name: str, found: list[Container]) -> NodeFacts | Unknown:
     if draw(st.integers(0, 9)) == 0:
-        return unknown(name)
+        return unknown(name, draw(st.sampled_from([UnknownKind.TIMEOUT, UnknownKind.OFF])))
     images = [pin(letter) for letter in LETTERS if draw(st.booleans())]
     listeners = [Listener(30000, process="nginx")] if draw(st.integers(0, 19)) == 0 else []
     made = facts(name, *found, images=images, listeners=tuple(listeners), gpus=(Gpu("GB10"),))
