@@ -96,5 +96,6 @@ def _lane(lane: LaneStatus) -> dict[str, Any]:
         "health": lane.health,
         "reach": lane.reach,
         "detail": lane.detail,
+        "stands_in": lane.stands_in or None,
         "ranks": ranks,
     }
