@@ -28,6 +28,7 @@ from reconciler.core.withhold import withheld_summary
 from reconciler.execution.leasing import LeaseKeeper
 from reconciler.execution.runner import Failure, OnEvent, Runner
 from reconciler.execution.secrets import Secrets
+from reconciler.hooking import hooks_of
 from reconciler.nodes.errors import LeaseHeldError
 from reconciler.resume import settle
 
@@ -124,7 +125,8 @@ class Application:
         before = nodes.sent_bytes
         self.on_event(RunStarted(run.id, self.plan))
         told = (self.on_event, self.stop)
-        runner = Runner(self.plan, nodes, store, run.id, *told, self.secrets, keeper, usual)
+        hooks = hooks_of(self.fleet.spec)
+        runner = Runner(self.plan, nodes, store, run.id, *told, self.secrets, keeper, usual, hooks)
         machine = await runner.run()
         applied = replace(await self._concluded(store, runner, machine), sent_bytes=nodes.sent_bytes - before)
         self.on_event(RunEnded(run.id, int(applied.exit), applied.summary))

@@ -4,10 +4,12 @@ The form is versioned (`SCHEMA`): within a version, kinds and fields are only ad
 people to read, so it holds no secret: what engines and nodes say is redacted where it comes in.
 """
 
+import json
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from reconciler.core import events
+from reconciler.core.canonical import jsonable
 from reconciler.core.events import RunStarted
 from reconciler.core.gitops.events import GITOPS_EVENTS
 from reconciler.core.plan import Change, Plan, Withheld
@@ -67,6 +69,11 @@ def enveloped(event: Told, run: str, sequence: int, at_s: float) -> Envelope:
     return Envelope(SCHEMA, run, sequence, at_s, event.KIND, told)
 
 
+def line(envelope: Envelope) -> str:
+    """The event as one line of JSON, without its line end; every field in place."""
+    return json.dumps(jsonable(envelope), ensure_ascii=True, separators=(",", ":"))
+
+
 def brief(plan: Plan) -> PlanBrief:
     """What is told of a plan."""
     return PlanBrief(plan.id, plan.fleet, plan.spec, plan.commit, len(plan.steps), plan.changes, plan.withheld)
@@ -78,6 +85,7 @@ TOLD: tuple[type, ...] = (
     events.StepStarted,
     events.StepProgress,
     events.StepEnded,
+    events.HookEnded,
     events.Interrupted,
     events.RunEnded,
     events.HoldPlaced,

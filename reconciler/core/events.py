@@ -86,6 +86,18 @@ class RunEnded:
 
 
 @dataclass(frozen=True)
+class HookEnded:
+    """A hook was called for a placement. `detail`: why it did not end well, or the end of what it said."""
+
+    KIND: ClassVar[str] = "hook.ended"
+    hook: str
+    placement: str
+    ok: bool
+    detail: str
+    seconds: float
+
+
+@dataclass(frozen=True)
 class HoldPlaced:
     """A person said "hands off". `until_s`: seconds since 1970; None: until it is released."""
 
@@ -147,7 +159,7 @@ class StateImported:
     revisions: int
 
 
-Event = LeaseAwaited | RunStarted | StepStarted | StepProgress | StepEnded | Interrupted | RunEnded
+Event = LeaseAwaited | RunStarted | StepStarted | StepProgress | StepEnded | HookEnded | Interrupted | RunEnded
 """What an apply tells as it goes."""
 
 Act = HoldPlaced | HoldReleased | LeaseBroken | ImagesCollected | ImagePinned | StateImported

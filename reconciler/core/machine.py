@@ -69,13 +69,16 @@ class Machine:
             for needed in step.requires:
                 self._dependants.setdefault(needed, []).append(step.id)
         self.is_interrupted = False
+        self.untouched: set[str] = set()
 
     def begin(self) -> tuple[Step, ...]:
         """The steps that can run at once."""
         return self._ready(self.status)
 
-    def ended(self, step_id: str, status: Status) -> tuple[Step, ...]:
-        """Take the end of a step; the steps that can run now."""
+    def ended(self, step_id: str, status: Status, *, untouched: bool = False) -> tuple[Step, ...]:
+        """Take the end of a step; the steps that can run now. `untouched`: it failed before it did anything."""
+        if untouched:
+            self.untouched.add(step_id)
         self._move(step_id, status)
         step = self._steps[step_id]
         if status in BAD:
@@ -171,6 +174,7 @@ class Machine:
         return any(
             step.gang in way.gangs and step.phase in TURNING_PHASES and self.status[step.id] in changed
             for step in self.plan.steps
+            if step.id not in self.untouched
         )
 
     def _mark_back(self, way: Rollback) -> None:

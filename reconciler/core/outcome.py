@@ -53,4 +53,5 @@ def is_as_before(machine: Machine, bad: Step) -> bool:
     if bad.phase is Phase.RETIRE or machine.way_back(bad.gang):
         return False
     cut = machine.with_status(Status.APPLIED, Status.FAILED, Status.UNREACHABLE)
-    return not any(step.phase in AFTER_CUT and step.gang in machine.group(bad.gang) for step in cut)
+    group = machine.group(bad.gang)
+    return not any(step.phase in AFTER_CUT and step.gang in group for step in cut if step.id not in machine.untouched)

@@ -10,6 +10,7 @@ class Outcome:
     """The status, a sentence for people, and log lines of the rank it is about when it ended badly.
 
     `cause`: id of an entry of `core/causes`, when one is known. `phases`: of a boot that was proved, in seconds.
+    `untouched`: it failed before it did anything.
     """
 
     status: Status
@@ -17,6 +18,7 @@ class Outcome:
     logs: tuple[str, ...] = ()
     cause: str = ""
     phases: tuple[tuple[str, float], ...] = ()
+    untouched: bool = False
 
 
 APPLIED = Outcome(Status.APPLIED)

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field, replace
 import state
 from reconciler.core.durations import Ended
 from reconciler.core.events import Event, Interrupted, StepEnded, StepProgress, StepStarted
+from reconciler.core.hooks import Fault, Hook, group, is_cut
 from reconciler.core.machine import BAD, Machine, Status
 from reconciler.core.plan import Op, Plan, Step
 from reconciler.execution.effects import Effects, operation_of
+from reconciler.execution.hooks import HookCalls
 from reconciler.execution.journal import Journal
 from reconciler.execution.leasing import LeaseKeeper
 from reconciler.execution.outcomes import Outcome, failed
@@ -61,15 +63,19 @@ class Runner:
     secrets: Secrets
     leases: LeaseKeeper
     usual: Usual
+    hooks: tuple[Hook, ...] = ()
     failures: list[Failure] = field(default_factory=list)
     ended: list[Ended] = field(default_factory=list)
     lost: state.StateError | None = None
     _journal: Journal = field(init=False)
+    _hooks: HookCalls = field(init=False)
     _begun: set[str] = field(default_factory=set)
     _called_off: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._journal = Journal(self.store, self.run_id)
+        told = (self.secrets, self.run_id, self.on_event)
+        self._hooks = HookCalls(self.plan, self.hooks, self.fleet.hooks, *told)
 
     async def run(self) -> Machine:
         """Carry out the plan; the machine in its end state. Every effect is journaled before and after."""
@@ -85,13 +91,16 @@ class Runner:
                     await self._let_go(machine, tasks)
                     break
                 for task in [item for item in tasks if item.done()]:
-                    self._launch(effects, machine.ended(tasks[task].id, self._settle(task, tasks)), tasks)
+                    step, outcome = tasks[task], self._settle(task, tasks)
+                    self._launch(effects, machine.ended(step.id, outcome.status, untouched=outcome.untouched), tasks)
+                    self._hooks.after(step, machine)
                 self._call_off(machine.overtaken, tasks)
+            await self._hooks.end(machine, [_fault(item) for item in self.failures], self.stop)
         except state.StateError as error:
             self.lost = error
             machine.interrupt()
         finally:
-            await _cancel([stopping, *tasks])
+            await _cancel([stopping, *tasks, *self._hooks.running])
         return machine
 
     def _launch(self, effects: Effects, steps: tuple[Step, ...], tasks: dict[asyncio.Task[Outcome], Step]) -> None:
@@ -105,12 +114,12 @@ class Runner:
             if tasks[task].id in self._begun:  # one whose intent is being written finds out by itself
                 task.cancel()
 
-    def _settle(self, task: asyncio.Task[Outcome], tasks: dict[asyncio.Task[Outcome], Step]) -> Status:
+    def _settle(self, task: asyncio.Task[Outcome], tasks: dict[asyncio.Task[Outcome], Step]) -> Outcome:
         step = tasks.pop(task)
         outcome = task.result()
         if outcome.status in BAD:
             self.failures.append(Failure(step, outcome.status, outcome.detail, outcome.logs, outcome.cause))
-        return outcome.status
+        return outcome
 
     async def _step(self, effects: Effects, step: Step) -> Outcome:
         """Intent, effect, outcome. A cancelled step keeps its intent open: the next run settles it by looking."""
@@ -142,6 +151,8 @@ class Runner:
     async def _carried_out(self, effects: Effects, step: Step) -> Outcome:
         """What no handler foresaw is a failed step: raised, it would end the run with a gang half started."""
         try:
+            if is_cut(step) and (why := await self._hooks.before_cut(group(self.plan, step.gang))):
+                return replace(failed(why), untouched=True)
             outcome = await effects.carry_out(step, lambda news: self.on_event(_progress(step, news)))
         except Exception as error:  # noqa: BLE001 - see above
             hide = effects.hider(step)
@@ -159,9 +170,14 @@ class Runner:
             task.cancel()
         await asyncio.wait(tasks, timeout=LETTING_GO_S)
         for task in [item for item in tasks if item.done() and not item.cancelled()]:
-            machine.ended(tasks[task].id, self._settle(task, tasks))
+            step, outcome = tasks[task], self._settle(task, tasks)
+            machine.ended(step.id, outcome.status, untouched=outcome.untouched)
         for step in tasks.values():
             machine.ended(step.id, Status.SKIPPED)
+
+
+def _fault(failure: Failure) -> tuple[str, Fault]:
+    return failure.step.gang, Fault(failure.step.id, failure.status, failure.detail, failure.cause)
 
 
 def _progress(step: Step, news: Progress) -> StepProgress:
@@ -169,7 +185,7 @@ def _progress(step: Step, news: Progress) -> StepProgress:
     return StepProgress(step, news.doing, news.done_bytes if has_bytes else None, news.total_bytes)
 
 
-async def _cancel(tasks: list[asyncio.Task[bool] | asyncio.Task[Outcome]]) -> None:
+async def _cancel(tasks: list[asyncio.Task[bool] | asyncio.Task[Outcome] | asyncio.Task[str]]) -> None:
     """Cancel and give them a moment; a task that does not end in time is left behind."""
     for task in tasks:
         task.cancel()

@@ -33,7 +33,11 @@ class Secrets:
 
     async def values(self, spec: ContainerSpec) -> dict[str, str]:
         """The value of every secret the container needs, by reference. Raises `SecretError` for the first without."""
-        wanted = dict.fromkeys(reference for _, reference in references(spec))
+        return await self.resolved(reference for _, reference in references(spec))
+
+    async def resolved(self, references: Iterable[str]) -> dict[str, str]:
+        """The value of each of these references. Raises `SecretError` for the first without."""
+        wanted = dict.fromkeys(references)
         found = dict(zip(wanted, await asyncio.gather(*map(self._resolved, wanted)), strict=True))
         values = {}
         for reference, value in found.items():
@@ -84,7 +88,11 @@ class Secrets:
         An engine may print its environment, and the last lines of a failed one are shown. Nothing is resolved for it:
         it knows what this run has resolved by the time of the text, and variables of this process.
         """
-        wanted = {pair for spec in specs for pair in references(spec)}
+        return self.hiding(pair for spec in specs for pair in references(spec))
+
+    def hiding(self, pairs: Iterable[tuple[str, str]]) -> Callable[[str], str]:
+        """The same for these secrets: the name that each is given under, and its reference."""
+        wanted = set(pairs)
         if not wanted:
             return lambda text: text
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import specs
 from reconciler.core.observed import Unknown, UnknownKind
 from reconciler.nodes.errors import NodeUnknownError
-from reconciler.nodes.protocols import Fleet, Node, Sources
+from reconciler.nodes.protocols import Fleet, Hooks, Node, Sources
 
 
 def without_absent(nodes: Fleet, spec: specs.Spec, today: str) -> Fleet:
@@ -29,6 +29,11 @@ class WithAbsent:
     def sources(self) -> Sources:
         """Where images come from."""
         return self._nodes.sources
+
+    @property
+    def hooks(self) -> Hooks:
+        """What the controller calls around a change."""
+        return self._nodes.hooks
 
     @property
     def sent_bytes(self) -> int:

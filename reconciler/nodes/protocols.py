@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from reconciler.core.desired import ContainerSpec, ImagePin
+from reconciler.core.hooks import HookCall
 from reconciler.core.leases import Claim, Holder
 from reconciler.core.observed import Container, LocalImage, NodeFacts, Source
 from reconciler.core.transfer import Relay
@@ -244,12 +245,28 @@ class Sources(Protocol):
         ...
 
 
+class Hooks(Protocol):
+    """What the controller calls around a change."""
+
+    async def call(self, call: HookCall) -> str:
+        """Call it, wait for its end; the end of what it said. Raises `HookError`.
+
+        Cancelled, or when its time is over, what it started is ended with it.
+        """
+        ...
+
+
 class Fleet(Protocol):
     """All nodes of a fleet: how to reach each, and where images come from."""
 
     @property
     def sources(self) -> Sources:
         """Where images come from."""
+        ...
+
+    @property
+    def hooks(self) -> Hooks:
+        """What the controller calls around a change."""
         ...
 
     @property

@@ -12,6 +12,7 @@ from reconciler.core.lock import NO_LOCK, Lock
 from reconciler.images.supply import Supply
 from reconciler.images.vault import Vault, default_vault
 from reconciler.nodes.errors import NodeUnknownError
+from reconciler.nodes.hooks import ControllerHooks
 from reconciler.nodes.sockets import SocketPaths
 from reconciler.nodes.targets import SshTarget, silent
 from specs import Images
@@ -66,6 +67,11 @@ class SshFleet:
     def sources(self) -> Supply:
         """Where images come from."""
         return self._sources
+
+    @property
+    def hooks(self) -> ControllerHooks:
+        """What this machine calls around a change."""
+        return ControllerHooks()
 
     @property
     def sent_bytes(self) -> int:

@@ -9,6 +9,7 @@ from reconciler.core.observed import Source, SourceUnknown, Unknown, UnknownKind
 from reconciler.nodes.errors import NodeError, NodeUnknownError
 from reconciler.testing.doors import SimContainers, SimEngines, SimImages, SimModels, SimObserver
 from reconciler.testing.faults import MUTATING, Call, Fault, Operation
+from reconciler.testing.hooks import SimHooks
 from reconciler.testing.leases import SimLeases
 from reconciler.testing.line import Line, forever
 from reconciler.testing.node import SimNode
@@ -44,6 +45,7 @@ class SimulatedController:
         self.name = name
         self.is_cut = False
         self.sources = SimSources(self)
+        self.hooks = SimHooks()
         self._seed = seed
         self._dice: dict[str, random.Random] = {}
         self._sessions: dict[str, SimulatedNode] = {}

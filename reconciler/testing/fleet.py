@@ -45,6 +45,7 @@ class SimulatedFleet:
         self.traffic = Traffic()
         self._controllers = {FIRST: SimulatedController(self, FIRST, seed)}
         self.sources = self._controllers[FIRST].sources
+        self.hooks = self._controllers[FIRST].hooks
         for node in self._nodes.values():
             node.runtime.accepts = self._from(node)
 

@@ -4,7 +4,16 @@ from collections.abc import Iterator, Mapping
 
 from reconciler.core.durations import Expected
 from reconciler.core.estimates import NOTHING
-from reconciler.core.events import Event, Interrupted, LeaseAwaited, RunEnded, RunStarted, StepEnded, StepStarted
+from reconciler.core.events import (
+    Event,
+    HookEnded,
+    Interrupted,
+    LeaseAwaited,
+    RunEnded,
+    RunStarted,
+    StepEnded,
+    StepStarted,
+)
 from reconciler.core.machine import BAD, GOOD, Status
 from reconciler.core.plan import Op, Step
 from reconciler.views.words import count, duration, one_line, shortened
@@ -50,11 +59,20 @@ def _lines(event: Event) -> Iterator[str]:
         yield f"run {event.run_id}: plan {event.plan.id}, {count(len(event.plan.steps), 'step')}"
     elif isinstance(event, StepEnded):
         yield from _ended(event)
+    elif isinstance(event, HookEnded):
+        yield from _hook(event)
     elif isinstance(event, Interrupted):
         waiting = ", ".join(step_words(step) for step in event.waiting)
         yield f"interrupted; was {waiting}" if waiting else "interrupted; nothing was under way"
     elif isinstance(event, RunEnded):
         yield from event.summary.splitlines()
+
+
+def _hook(event: HookEnded) -> Iterator[str]:
+    took = f" ({duration(event.seconds)})" if event.seconds >= 0.5 else ""
+    mark, said = "ok " if event.ok else "ERR", event.detail.splitlines()
+    yield f"  {mark} hook {event.hook} for {event.placement}{took}{f': {said[0]}' if said else ''}"
+    yield from (f"      | {line}" for line in (said[1:] if not event.ok else ()))
 
 
 def _ended(event: StepEnded) -> Iterator[str]:

@@ -38,11 +38,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "reconciler.execution",
         "reconciler.fleet",
         "reconciler.history",
+        "reconciler.hooking",
         "reconciler.nodes",
         "reconciler.person",
         "reconciler.resume",
     ),
     "reconciler.plugins": ("reconciler.core", "reconciler.threads"),
+    "reconciler.hooking": ("specs", "reconciler.core"),
     "reconciler.policing": ("specs", "reconciler.core"),
     "reconciler.standing": (
         "reconciler.core",
