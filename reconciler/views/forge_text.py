@@ -80,6 +80,8 @@ def _fleet(plan: Plan, events: Sequence[Event], gangs: Sequence[CommitStatus]) -
         return fleet_status(plan.fleet, state, f"{words}: {told}" if told and told != words else words)
     if plan.refusals:
         return fleet_status(plan.fleet, "failure", f"refused: {plan.refusals[0].summary}")
+    if plan.forbidden:
+        return fleet_status(plan.fleet, "failure", f"refused by policy {plan.forbidden[0].policy}: {plan.forbidden[0]}")
     if plan.is_settled:
         return fleet_status(plan.fleet, "success", "in sync: nothing to do")
     doing = "applying: " if _is_begun(events) else ""

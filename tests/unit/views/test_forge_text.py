@@ -8,6 +8,7 @@ import pytest
 from reconciler.core.events import Event, RunEnded, RunStarted, StepEnded, StepStarted
 from reconciler.core.exits import Exit
 from reconciler.core.machine import Status
+from reconciler.core.objection import Level, Objection
 from reconciler.core.plan import Plan
 from reconciler.views.forge_text import commit_comment, commit_statuses, fleet_status
 from tests.unit.views import scenes
@@ -81,6 +82,15 @@ def test_what_is_withheld_refused_or_deferred_is_told_so() -> None:
     assert "failure" in states(scenes.refused()).values()
     deferred = {item.description.partition(":")[0] for item in commit_statuses(scenes.everything())}
     assert "deferred" in deferred
+
+
+def test_what_a_policy_forbids_is_told_before_anything_is_tried() -> None:
+    against = Objection("stops a protected lane", "c/changed", policy="protected")
+    made = replace(scenes.everything(), objections=(against,))
+    (fleet, *_) = commit_statuses(made)
+    assert ("failure", True) == (fleet.state, "policy protected" in fleet.description)
+    advice = replace(made, objections=(replace(against, level=Level.ADVISORY),))
+    assert "pending" == commit_statuses(advice)[0].state
 
 
 def test_a_lane_that_goes_has_no_status_of_its_own() -> None:
