@@ -7,7 +7,8 @@ from reconciler.core.unknown import unreachable
 
 __all__ = ["Exit", "apply_exit", "plan_exit"]
 
-AFTER_CUT = frozenset({Phase.CUT, Phase.BOOT, Phase.VERIFY, Phase.CONFIRM, Phase.RETIRE})
+AFTER_CUT = frozenset({Phase.CUT, Phase.BOOT, Phase.VERIFY, Phase.CONFIRM})
+"""Steps of these change what is served. What retires does not run: an old try goes before anything is cut."""
 
 
 def plan_exit(plan: Plan, *, changes_count: bool) -> Exit:

@@ -28,9 +28,8 @@ from reconciler.core.steps import (
     new_names,
     next_revision,
     prove_steps,
-    remove_steps,
-    stop_steps,
 )
+from reconciler.core.unit_steps import removals, stop_steps
 from reconciler.core.units import Candidate, Ties, Unit, bonds, tie
 
 __all__ = ["PlanOptions", "make_plan"]
@@ -178,7 +177,7 @@ def _lay_out(ties: Ties, staging: Staging, there: Mapping[str, frozenset[str]]) 
     for unit in units:
         if may_be_removed(ties, unit):
             after = (*stops[unit.address], *_of_bond(bond_of[unit.address], confirms))
-            loose += remove_steps(unit, room_reason(ties, unit), after)
+            loose += removals(unit, room_reason(ties, unit), staged[unit.address], after)
     ways_back = [_way_back(bond, *parts, gangs, there) for bond, parts in _of_bonds(bond_of, moving, units)]
     return Layout(tuple(gangs.values()), tuple(loose), tuple(way for way in ways_back if way is not None))
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from reconciler.core.classify import GangView, RankView
 from reconciler.core.fetching import Fetch, fetches_of
 from reconciler.core.identity import container_name, is_proved, unproved_name
-from reconciler.core.observed import RUNNING_STATES, Placed
+from reconciler.core.observed import RUNNING_STATES
 from reconciler.core.plan import Op, Phase, Step
 from reconciler.core.preflight import preflight_step
 from reconciler.core.room import needs_room
 from reconciler.core.staging import Staging
 from reconciler.core.transfer import Transfer
-from reconciler.core.units import Candidate, Unit
+from reconciler.core.units import Candidate
 
 STOPPED_STATES = ("created", "dead", "exited")
 
@@ -251,36 +251,3 @@ def prove_steps(builder: Builder) -> GangSteps:
     """All steps of a gang that runs as wanted and was never proved."""
     verify = builder.verify(())
     return GangSteps(verify=(verify,), confirm=builder.confirm(verify), undo=builder.undo())
-
-
-def stop_steps(unit: Unit, reason: str, after: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Stop every running container of the unit, once everything in `after` is done."""
-    return tuple(
-        replace(
-            _unit_step(unit, Phase.CUT, Op.STOP, item, reason),
-            states=_running_states(),
-            grace_s=item.container.owner.stop_grace_s if item.container.owner else None,
-            requires=_ids(after),
-        )
-        for item in unit.running
-    )
-
-
-def remove_steps(unit: Unit, reason: str, after: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Remove every container of the unit, once everything in `after` is done."""
-    return tuple(
-        replace(
-            _unit_step(unit, Phase.RETIRE, Op.REMOVE, item, reason),
-            states=STOPPED_STATES,
-            requires=_ids(after),
-        )
-        for item in unit.removable
-    )
-
-
-def _unit_step(unit: Unit, phase: Phase, op: Op, item: Placed, reason: str) -> Step:
-    name = item.container.name
-    owner = item.container.owner
-    step_id = f"{unit.address}/{phase}/{item.node}/{op}/{name}"
-    rank = owner.rank if owner else None
-    return Step(step_id, unit.address, phase, op, item.node, name, reason, rank=rank, container_id=item.container.id)

@@ -27,6 +27,7 @@ CHUNK_BYTES = 1 << 20
 DOCUMENT_BYTES = 8 << 20  # no manifest is longer
 FIRST_BYTE_S = 10.0  # Docker waits 30 s for a status line
 GREETING_S = 5.0
+LOOK_S = 0.02  # how long a listener may take to see that it has to end
 TLS_HANDSHAKE = b"\x16"
 NOT_TLS = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 PATH = re.compile(r"/v2/.+/(manifests|blobs)/(sha256:[0-9a-f]{64})")
@@ -86,24 +87,15 @@ class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
     def start(self) -> None:
         """Accept connections from now on."""
-        threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True, name="fleet-listener").start()
+        threading.Thread(target=self.serve_forever, args=(LOOK_S,), daemon=True, name="fleet-listener").start()
 
     def close(self) -> None:
         """Accept no more, and cut those that are open. Only after `start`."""
-        ending = threading.Thread(target=self.shutdown, daemon=True, name="fleet-listener-end")
-        ending.start()
-        self._wake()
-        ending.join()
+        self.shutdown()
         self.server_close()
         for connection in tuple(self._connections):
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-
-    def _wake(self) -> None:
-        """Let the loop see at once that it has to end: it would look only ten times a second."""
-        with suppress(OSError), socket.socket(self.address_family) as caller:
-            caller.settimeout(1.0)
-            caller.connect(self.server_address)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Remember the connection, so that it can be cut."""

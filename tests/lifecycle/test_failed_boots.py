@@ -123,3 +123,32 @@ def test_the_rank_that_ended_first_is_blamed_though_its_clock_is_ahead(
         return await explained(watch, Verdict(Health.DEGRADED, "ranks"))
 
     assert story.run(why).detail.startswith(f"{blamed} exited 1")
+
+
+def test_of_tries_that_failed_two_are_kept_at_most_and_none_once_one_succeeds(tmp_path: Path) -> None:
+    """The newest, whose logs may be of use, and the one that follows; what is proved runs again each time."""
+    story = Story(tmp_path, SOLO)
+    assert Exit.OK == story.apply().exit
+    for size in range(513, 518):
+        story.edit(f"ctx-size: {size - 1}", f"ctx-size: {size}")
+        story.nodes.inject(Fault.fail("node3", "start"))
+        assert Exit.UNCHANGED == story.apply().exit
+        tries = {name: state for name, state in story.containers().items() if name.endswith(".unproved")}
+        assert len(tries) <= 2
+        assert {"running"} == set(story.containers().values()) - set(tries.values())
+        assert {"solo": 1} == story.running_lanes()
+    story.edit("ctx-size: 517", "ctx-size: 518")
+    assert Exit.OK == story.apply().exit
+    assert [] == [name for name in story.containers() if name.endswith(".unproved")]
+
+
+def test_a_try_goes_only_when_the_next_one_is_staged(tmp_path: Path) -> None:
+    story = Story(tmp_path, SOLO)
+    for size in (513, 514):
+        story.edit(f"ctx-size: {size - 1}", f"ctx-size: {size}")
+        story.nodes.inject(Fault.fail("node3", "start"))
+        story.apply()
+    story.edit("ctx-size: 514", "ctx-size: 515")
+    story.nodes.inject(Fault.fail("node3", "create"))
+    assert Exit.UNCHANGED == story.apply().exit
+    assert 2 == len(story.containers())
