@@ -173,6 +173,19 @@ def test_a_protected_lane_is_not_stopped_by_the_agent(branch: Followed) -> None:
     assert ("protected", {"pair": 2, "solo": 1}) == (branch.status["bar"], branch.story.running_lanes())
 
 
+def test_a_mandatory_policy_binds_the_agent(branch: Followed) -> None:
+    placed(branch, "{}")
+    path = branch.story.folder / "fleet.yaml"
+    path.write_text(f"{path.read_text()}policies: {{budget: {{stops: 0, level: mandatory}}}}\n")
+    branch.push()
+    assert 0 == branch.once()
+    branch.story.edit("stop_grace: 5s", "stop_grace: 6s\n    env: {A: b}")
+    branch.push()
+    before = branch.story.created()
+    assert 3 == branch.once()
+    assert ("policy", before) == (branch.status["bar"], branch.story.created())
+
+
 def test_no_lane_at_all_is_refused_unless_it_is_meant(branch: Followed) -> None:
     branch.push()
     assert 0 == branch.once()

@@ -209,7 +209,7 @@ def _protected(case: Case) -> Iterator[Decision]:
 def _over_budget(case: Case) -> Iterator[Decision]:
     most, found = case.seen.settings.stops, stopped(case.planned.plan, case.gangs)
     if most is not None and len(found) > most:
-        told = f"{len(found)} lanes, and the budget is {most}: {lanes_told(found)}"
+        told = f"{len(found)} lane{'s' * (len(found) != 1)}, and the budget is {most}: {lanes_told(found)}"
         hint = "change fewer at once, raise `gitops: {budget: {stops: N}}`, or `fleet apply` by a person"
         yield Stop(Bar.BUDGET, f"{case.head.id[:12]} would stop {told}", hint)
 

@@ -1,14 +1,18 @@
 """Whether a commit is applied: each rule alone, and which of two goes first."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from reconciler.core.gitops.decide import decide
 from reconciler.core.gitops.decision import Adopt, Apply, Bar, Commit, Look, Nothing, Seen, Stop, Wait
+from reconciler.core.gitops.forward import barred
+from reconciler.core.gitops.looks import Planned, observation_of
 from reconciler.core.gitops.memory import Attempt, Outcome, Remembered, Suspension
 from reconciler.core.gitops.settings import Settings
-from reconciler.core.gitops.windows import Closed, Opening
+from reconciler.core.gitops.windows import OPEN, Closed, Opening
+from reconciler.core.objection import Level, Objection
 from reconciler.core.plan import Refusal
 from reconciler.core.withhold import Failed, Held
 from tests.unit.core.build import gang, unknown
@@ -215,6 +219,46 @@ def test_a_protected_lane_is_stopped_in_a_window_that_allows_it_only() -> None:
         assert isinstance(decide(replace(told, opening=Opening(is_allowed=True))), Apply)
     assert isinstance(decide(scene(UPGRADE, remembered=BEFORE, settings=Settings(protected=("b",)))), Apply)
     assert isinstance(decide(scene(FIRST, settings=Settings(protected=("a",)))), Apply)
+
+
+def objected(level: Level, gang_of_it: str = "") -> Planned:
+    """The upgrade, to which a policy objects."""
+    said = Objection("not on a Friday", gang_of_it, "wait", "fridays", level)
+    made = replace(UPGRADE.plan, objections=(said,))
+    return replace(UPGRADE, plan=made, observation=observation_of(made))
+
+
+def test_a_mandatory_policy_that_objects_holds_a_commit_up_and_an_advisory_one_does_not() -> None:
+    for about in ("", "c/a"):
+        found = decide(scene(objected(Level.MANDATORY, about), remembered=BEFORE))
+        assert isinstance(found, Stop)
+        assert (Bar.POLICY, True, "wait") == (found.bar, "policy fridays objects to" in found.summary, found.hint)
+    assert isinstance(decide(scene(objected(Level.ADVISORY), remembered=BEFORE)), Apply)
+    assert isinstance(decide(scene(objected(Level.MANDATORY, "c/b"), remembered=BEFORE)), Apply)
+
+
+def test_when_a_policy_stops_objecting_it_is_worth_another_try() -> None:
+    assert objected(Level.MANDATORY).observation != UPGRADE.observation == objected(Level.ADVISORY).observation
+
+
+@pytest.mark.parametrize(
+    ("others", "bar"),
+    [
+        ({"suspended": Suspension("ops", "why", 0.0)}, "suspended by ops: why"),
+        ({"suspended": Suspension("ops", "why", 0.0, NOW_S)}, None),
+        ({"opening": Opening(outside=Closed("outside", None))}, "outside"),
+        ({"settings": Settings(stops=0)}, "would stop 1 lane, and the budget is 0: c/a"),
+        ({"settings": Settings(protected=("a",))}, "would stop protected lanes: c/a"),
+        ({"settings": Settings(protected=("a",)), "opening": Opening(is_allowed=True)}, None),
+    ],
+)
+def test_a_plan_of_a_job_that_nobody_watches_is_held_against_the_same_guards(
+    others: dict[str, Any], bar: str | None
+) -> None:
+    given: dict[str, Any] = {"settings": Settings(), "opening": OPEN, "suspended": None, **others}
+    found = barred(UPGRADE.plan, now_s=NOW_S, **given)
+    told = None if found is None else found.why if isinstance(found, Wait) else found.summary
+    assert bar is told or (bar is not None and told is not None and told.endswith(bar))
 
 
 def test_so_many_lanes_stop_and_no_more_and_they_are_named() -> None:

@@ -7,10 +7,11 @@ import pytest
 
 from reconciler.core.gitops.decision import Apply, Bar, Commit, GiveUp, Heal, Nothing, Seen, Stop, Wait
 from reconciler.core.gitops.looks import Planned
-from reconciler.core.gitops.memory import Attempt, Healed, Outcome, Remembered, Suspension
+from reconciler.core.gitops.memory import Attempt, Healed, Outcome, Proven, Remembered, Suspension
 from reconciler.core.gitops.settings import Heal as Mode
 from reconciler.core.gitops.settings import Settings
 from reconciler.core.gitops.windows import Closed, Opening
+from reconciler.core.objection import Level, Objection
 from reconciler.core.observed import Observed
 from reconciler.core.plan import Refusal
 from reconciler.core.withhold import Failed, Held
@@ -216,6 +217,31 @@ def test_a_repair_that_stops_what_serves_obeys_budget_and_protection() -> None:
     assert isinstance(guarded, Stop)
     assert (Bar.BUDGET, Bar.PROTECTED) == (none_stops.bar, guarded.bar)
     assert isinstance(settled(*seen(GONE_B, settings=replace(ON, stops=0, protected=("b",)))), Heal)
+
+
+def test_a_policy_that_objects_to_a_lane_keeps_it_from_being_repaired() -> None:
+    planned = look([A, B], GONE_B)
+    for about, expected in (("c/b", Stop), ("c/a", Heal)):
+        said = Objection("no", about, "", "mine", Level.MANDATORY)
+        told = replace(planned, plan=replace(planned.plan, objections=(said,)))
+        assert isinstance(settled(scene(None, remembered=applied(), settings=ON), {HEAD: told}), expected)
+
+
+def test_a_lane_that_is_down_does_not_count_as_stopped_when_it_is_repaired() -> None:
+    assert isinstance(settled(*seen(DEAD_A, settings=replace(ON, stops=0, protected=("a",)))), Heal)
+
+
+def test_what_was_proved_as_something_else_than_the_commit_wants_is_no_drift_of_it() -> None:
+    other = replace(applied(), proven=(Proven("c/a", NEW_A.fingerprint, HEAD), applied().proven[1]))
+    head = Commit("2" * 40, True, broken="bad YAML")
+    asked = replace(scene(None, remembered=other, settings=ON), head=head)
+    assert isinstance(settled(asked, {HEAD: look([A, B], DEAD_A)}), Stop)
+
+
+def test_what_bars_a_commit_is_told_before_drift_that_is_left_alone() -> None:
+    head = Commit("2" * 40, True, broken="bad YAML")
+    asked = replace(scene(None, remembered=applied(), settings=Settings(heal=Mode.REPORT)), head=head)
+    assert isinstance(settled(asked, {HEAD: look([A, B], GONE_B)}), Stop)
 
 
 def test_a_node_that_cannot_be_reached_is_no_drift() -> None:

@@ -90,7 +90,7 @@ def test_what_drifted_is_still_known_as_it_was_proved_and_what_was_taken_away_is
 
 def test_a_commit_is_good_only_when_every_node_was_seen() -> None:
     begun = Remembered().began(HEAD, "seen", NOW_S)
-    assert None is learned(begun, HEAD, look([A], but(BOTH, unknown("n4")))).good
+    assert None is learned(begun, HEAD, look([A, B], but(BOTH, unknown("n4")))).good
 
 
 def test_a_new_version_takes_the_place_of_the_proof_of_the_old() -> None:
