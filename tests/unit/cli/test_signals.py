@@ -153,3 +153,18 @@ def test_an_exit_that_hangs_is_not_waited_for() -> None:
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], timeout=20, capture_output=True, check=False)
     assert 130 == done.returncode
+
+
+def test_a_signal_that_means_something_else_does_not_stop_the_work(left: Left) -> None:
+    looked: list[str] = []
+
+    async def work() -> bool:
+        stop = stop_on_signals(None)
+        signals.on_signal(signal.SIGHUP, lambda: looked.append("now"))
+        await send(signal.SIGHUP, signal.SIGHUP)
+        return stop.is_set()
+
+    with signals.taken() as taken:
+        assert not asyncio.run(taken.carry(work()))
+    assert ["now", "now"] == looked
+    assert [] == left
