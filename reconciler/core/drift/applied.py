@@ -2,21 +2,28 @@
 
 from dataclasses import replace
 
-from reconciler.core.canonical import fingerprint, plain
+from reconciler.core.canonical import canonical_json, fingerprint, plain
 from reconciler.core.decode import DecodeError, decoded
 from reconciler.core.desired import ContainerSpec
 from reconciler.core.observed import Container, Owner
 
 
-def applied_spec(owner: Owner | None) -> ContainerSpec | None:
-    """The spec that a container was made from; None where its labels do not tell, or not of one piece."""
+def applied_spec(owner: Owner | None, wanted: ContainerSpec) -> ContainerSpec | None:
+    """The spec that a container was made from; None where its labels do not tell, or not of one piece.
+
+    As a rule it is the wanted one: that is seen without reading it, which costs some 20 ms the first time.
+    """
     if owner is None or not owner.container_text:
         return None
+    found = wanted if owner.container_text == canonical_json(wanted) else _read(owner.container_text)
+    return found if found is not None and _fingerprint(found) == owner.fingerprint else None
+
+
+def _read(text: str) -> ContainerSpec | None:
     try:
-        found = decoded(ContainerSpec, owner.container_text)
+        return decoded(ContainerSpec, text)
     except (DecodeError, ValueError, RecursionError):
         return None
-    return found if _fingerprint(found) == owner.fingerprint else None
 
 
 def _fingerprint(spec: ContainerSpec) -> str:

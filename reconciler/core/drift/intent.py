@@ -104,7 +104,7 @@ def _moves(rank: RankView) -> Iterator[FieldChange]:
 
 
 def _differences(rank: RankView, present: Container) -> tuple[FieldChange, ...]:
-    made = applied_spec(present.owner)
+    made = applied_spec(present.owner, rank.rank.container)
     return changes(rank.rank.container, as_made(present, made)) if made else ()
 
 

@@ -44,7 +44,7 @@ def rank_settings(address: str, rank: RankView) -> Iterator[Finding]:
     if present is None or not present.is_running:
         return
     where = f"{address}/{rank.rank.index}@{rank.rank.node}"
-    made = applied_spec(present.owner)
+    made = applied_spec(present.owner, rank.rank.container)
     if made is not None:
         yield from (_changed(where, present, change) for change in changes(made, present))
     elif present.owner is not None and present.owner.fingerprint == rank.rank.fingerprint:
@@ -138,8 +138,10 @@ def odd_variables(view: GangView) -> Iterator[Finding]:
 
 def _undeclared(rank: RankView) -> tuple[RankView, Container, frozenset[str]] | None:
     present = rank.present
-    made = applied_spec(present.owner) if present is not None and present.is_running else None
-    if present is None or made is None:
+    if present is None or not present.is_running:
+        return None
+    made = applied_spec(present.owner, rank.rank.container)
+    if made is None:
         return None
     return rank, present, frozenset(key for key, _ in present.env) - {key for key, _ in made.env}
 
