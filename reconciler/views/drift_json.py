@@ -96,6 +96,6 @@ def _lane(lane: LaneStatus) -> dict[str, Any]:
         "health": lane.health,
         "reach": lane.reach,
         "detail": lane.detail,
-        "stands_in": lane.stands_in or None,
+        "stand_ins": list(lane.stand_ins),
         "ranks": ranks,
     }

@@ -129,6 +129,7 @@ def lanes() -> tuple[LaneStatus, ...]:
     dead = replace(pair.ranks[1], health=Health.DEGRADED, detail="exited with 137 (out of memory) 3 h ago")
     alive = replace(pair.ranks[0], health=Health.HEALTHY, sync=Sync.IN_SYNC)
     pair = replace(pair, ranks=(alive, dead), detail="rank 1 on dgx6 exited with 137 (out of memory)")
+    pair = replace(pair, stand_ins=("dgx56/glm52-2x",))
     lost = lane(CODER, "dgx7", health=Health.UNKNOWN, sync=Sync.UNKNOWN)
     away = replace(lost.ranks[0], reach=Reach.UNREACHABLE, detail="no answer in 10 s")
     lost = replace(lost, reach=Reach.UNREACHABLE, ranks=(away,), detail="dgx7: no answer in 10 s")
