@@ -17,10 +17,11 @@ from threading import Thread
 from typing import TypeVar
 
 import specs
+from reconciler.core.gitops.windows import closed
 from reconciler.core.objection import Level, Objection
 from reconciler.core.plan import Plan
 from reconciler.core.policies import Policy, PolicyContext, judged
-from reconciler.core.policies.built_in import IDS, budget, pinned
+from reconciler.core.policies.built_in import IDS, budget, pinned, protected
 from reconciler.core.policies.judging import fault
 
 T = TypeVar("T")
@@ -43,12 +44,24 @@ def _all(spec: specs.Spec) -> Iterator[Policy]:
     told = spec.policies
     if told.pinned is not None:
         yield pinned(told.pinned.lanes, Level(told.pinned.level))
+    for item in told.protected:
+        yield protected(item.lanes, partial(_closed, item), Level(item.level))
     if told.budget is not None:
         yield budget(told.budget.stops, Level(told.budget.level))
     taken = set(IDS)
     for policy in (*_installed(), *(item for name in told.files for item in _of_file(spec.root, name))):
         yield fault(policy.id, f"there is a policy {policy.id} already") if policy.id in taken else _outside(policy)
         taken.add(policy.id)
+
+
+def _closed(told: specs.Protected, now_s: float) -> str:
+    """Why these lanes may not stop now; empty when they may."""
+    from reconciler.gitops.guards import spans, window_of  # noqa: PLC0415 - windows are read by few plans
+
+    if not told.windows:
+        return "no window lets it"
+    found = closed(map(window_of, told.windows), now_s, spans)
+    return found.why if found is not None else ""
 
 
 @cache

@@ -14,7 +14,7 @@ from specs.inventory import Cluster, Docker, Images, Interface, Nccl, Node, Off,
 from specs.lanes import Lane, Model, Mount, Parallel, Parked, Placement, Preflight
 from specs.loader import load, load_inventory
 from specs.model import Spec
-from specs.policies import Policies
+from specs.policies import Policies, Protected
 from specs.quantities import parse_duration, parse_size
 from specs.requirements import Requirement
 from specs.roles import Role, Roles
@@ -58,6 +58,7 @@ __all__ = [
     "Policies",
     "Preflight",
     "Probe",
+    "Protected",
     "Registry",
     "Requirement",
     "Role",

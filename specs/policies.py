@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, Strict, WithJsonSchema
 
 from specs.diagnostics import refuse
 from specs.fields import Line
+from specs.gitops import Window
 from specs.records import Record
 
 Level = Literal["advisory", "mandatory"]
@@ -43,6 +44,16 @@ class Pinned(Record):
     level: Level = Field(default="mandatory", description=LEVEL)
 
 
+class Protected(Record):
+    """Lanes that are stopped only in their windows."""
+
+    lanes: Patterns = Field(description=f"which: {LANES}")
+    windows: Annotated[tuple[Window, ...], Strict(strict=False)] = Field(
+        default=(), description="when they may stop; without any: never, by this spec"
+    )
+    level: Level = Field(default="mandatory", description=LEVEL)
+
+
 class Budget(Record):
     """How many lanes one run may stop."""
 
@@ -54,6 +65,9 @@ class Policies(Record):
     """What plans are held against before anything is carried out."""
 
     pinned: Pinned | None = Field(default=None, description="refuse local builds; default: not asked")
+    protected: Annotated[tuple[Protected, ...], Strict(strict=False)] = Field(
+        default=(), description="lanes that are stopped only in their windows"
+    )
     budget: Budget | None = Field(default=None, description="a limit on stops; default: none")
     files: Annotated[tuple[PythonFile, ...], Strict(strict=False)] = Field(
         default=(), description="Python files with policies of your own, relative to the main file"

@@ -30,7 +30,12 @@ def settings_of(told: specs.Gitops) -> Settings:
 
 def windows_of(told: specs.Gitops) -> tuple[Window, ...]:
     """Its windows."""
-    return tuple(Window(item.kind, item.cron, item.lasts, item.zone, item.reason or "") for item in told.windows)
+    return tuple(map(window_of, told.windows))
+
+
+def window_of(told: specs.Window) -> Window:
+    """A window of a spec."""
+    return Window(told.kind, told.cron, told.lasts, told.zone, told.reason or "")
 
 
 def opening_at(told: specs.Gitops, now_s: float) -> Opening:

@@ -45,7 +45,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "reconciler.plugins": ("reconciler.core", "reconciler.threads"),
     "reconciler.hooking": ("specs", "reconciler.core"),
-    "reconciler.policing": ("specs", "reconciler.core"),
+    "reconciler.policing": ("specs", "reconciler.core", "reconciler.gitops"),
     "reconciler.standing": (
         "reconciler.core",
         "reconciler.execution",
@@ -135,7 +135,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "reconciler.views",
     ),
     "reconciler.cli": ("specs", "state", "reconciler"),
-    "reconciler": ("reconciler.fleet",),
+    "reconciler": ("reconciler.applied", "reconciler.core", "reconciler.fleet", "reconciler.recording"),
 }
 """Each part of the house and what it may import beside itself and libraries."""
 

@@ -51,6 +51,31 @@ def test_a_local_build_is_objected_to_where_it_boots() -> None:
     assert [] == said(pinned(("pulled", "c/p*"), Level.MANDATORY))
 
 
+NIGHT = """
+fleet: lab
+policies: {protected: [{lanes: [old], windows: [{allow: "0 1 * * *", for: 3h, zone: Europe/Berlin}]}]}
+"""
+TWO_AT_NIGHT_S, NOON_S = 1796000400.0, 1796036400.0
+"""In Berlin, on 2026-11-30: 02:00 and 12:00."""
+
+
+@pytest.mark.parametrize(("now_s", "said"), [(TWO_AT_NIGHT_S, 0), (NOON_S, 1)])
+def test_a_protected_lane_stops_only_in_its_window(tmp_path: Path, now_s: float, said: int) -> None:
+    (tmp_path / "fleet.yaml").write_text(NIGHT, encoding="utf-8")
+    old, new = gang("old", ("n1",)), gang("new", ("n1",), cluster="d")
+    made = plan(desired(new), world(old))
+    found = policing.with_objections(specs.load(tmp_path / "fleet.yaml"), made, now_s).objections
+    assert ["c/old"] * said == [item.gang for item in found]
+    assert all("it is protected and would stop: outside of what is allowed: 0 1 * * *" in str(item) for item in found)
+
+
+def test_a_protected_lane_without_windows_never_stops(tmp_path: Path) -> None:
+    (tmp_path / "fleet.yaml").write_text("fleet: lab\npolicies: {protected: [{lanes: [o*]}]}\n", encoding="utf-8")
+    made = plan(desired(gang("new", ("n1",), cluster="d")), world(gang("old", ("n1",))))
+    (found,) = policing.with_objections(specs.load(tmp_path / "fleet.yaml"), made, NOON_S).objections
+    assert "c/old: it is protected and would stop: no window lets it" == str(found)
+
+
 def test_what_is_withheld_is_not_judged() -> None:
     held = withhold(MADE, [Held("1f00", "lane", "local", "ops@laptop", "a demo")], [])
     assert () == judged(held, [pinned(("*",), Level.MANDATORY)], 0.0, {}).objections
