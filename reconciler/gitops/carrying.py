@@ -56,7 +56,8 @@ class Carrying:
         agent.telling.begins(self._planned.plan, commit)
         applied = await self._carried(commit, decision.gangs)
         is_partial = bool(self._planned.plan.withheld)
-        outcome = Outcome.of(applied.exit, withheld=is_partial)
+        is_broken_off = applied.exit is Exit.ERROR
+        outcome = Outcome.INTERRUPTED if is_broken_off else Outcome.of(applied.exit, withheld=is_partial)
         self._memory.update(lambda before: before.ended(outcome, now(), applied.summary, applied.run_id))
         agent.metrics.attempts.labels(str(outcome)).inc()
         agent.standing.tried(events.AttemptEnded(commit, outcome, int(applied.exit), applied.summary, applied.run_id))
@@ -69,14 +70,17 @@ class Carrying:
         agent.standing.begins(events.HealBegun(decision.commit, decision.gangs))
         applied = await self._carried(decision.commit, decision.gangs)
         ok = applied.exit is Exit.OK
-        if applied.exit not in {Exit.INTERRUPTED, Exit.LEASE_HELD}:
+        if applied.exit not in {Exit.INTERRUPTED, Exit.LEASE_HELD, Exit.ERROR}:
             self._memory.update(lambda before: before.healed(decision.gangs, now(), ok=ok))
             agent.metrics.heals.labels(str(ok).lower()).inc()
         agent.standing.healed(events.HealEnded(decision.commit, decision.gangs, ok, applied.summary, applied.run_id))
         return Done(applied.exit, self._newer is not None)
 
     async def _carried(self, commit: str, gangs: Collection[str]) -> Applied:
-        """Apply these gangs, and watch the branch and the wish to stop meanwhile."""
+        """Apply these gangs, and watch the branch and the wish to stop meanwhile.
+
+        What goes wrong outside of it (the record, a lease that a node cannot give) is no attempt of the commit.
+        """
         stop = asyncio.Event()
         beside = [asyncio.ensure_future(self._watch(commit, stop)), asyncio.ensure_future(self._pass_on(stop))]
         part = only_gangs(self._planned.plan, lambda gang: gang in gangs)
@@ -84,7 +88,7 @@ class Carrying:
             return await self._fleet.apply(part, self._agent.standing.tell, stop, COMMAND, wait_s=LEASE_WAIT_S)
         except (state.StateError, NodeError, SupplyError, OSError) as error:
             self._agent.standing.failed("apply", str(error), getattr(error, "hint", ""))
-            return Applied("", Exit.INTERRUPTED, str(error), (), {})
+            return Applied("", Exit.ERROR, str(error), (), {})
         finally:
             for task in beside:
                 task.cancel()

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.applied import Applied
 from reconciler.core.events import StepStarted
 from reconciler.core.gitops.memory import Outcome, Suspension
 from reconciler.core.plan import Op
+from reconciler.fleet import Fleet
 from reconciler.forges import ForgeError
 from reconciler.gitops.memory import Accepted
 from reconciler.testing import ControllerKilled, Fault
+from state import StateError
 from tests.lifecycle.following import START_S, Followed, git
 from tests.lifecycle.harness import PAIR_AND_SOLO
 
@@ -342,3 +345,18 @@ def test_a_forge_hears_of_each_commit_and_one_that_is_down_changes_nothing(branc
     assert ("pending", "success") == (states[0], states[-1])
     assert (commit, "comment", "") in heard
     assert any("the forge is down" in line for line in branch.lines)
+
+
+def test_a_record_that_fails_is_no_attempt_of_the_commit(branch: Followed, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = branch.push()
+
+    async def apply(*_: object, **__: object) -> Applied:
+        raise StateError("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Fleet, "apply", apply)
+        assert 1 == branch.once()
+    assert "gitops.failed" in branch.kinds
+    assert Outcome.INTERRUPTED == branch.memory.recalled().attempts[-1].outcome
+    assert 0 == branch.once(), branch.lines
+    assert commit == branch.memory.recalled().good
