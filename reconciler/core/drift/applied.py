@@ -11,7 +11,7 @@ from reconciler.core.observed import Container, Owner
 def applied_spec(owner: Owner | None, wanted: ContainerSpec) -> ContainerSpec | None:
     """The spec that a container was made from; None where its labels do not tell, or not of one piece.
 
-    As a rule it is the wanted one: that is seen without reading it, which costs some 20 ms the first time.
+    As a rule it is the wanted one: that is seen without making a reader, which takes tens of milliseconds.
     """
     if owner is None or not owner.container_text:
         return None
