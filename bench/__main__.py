@@ -13,6 +13,7 @@ from pathlib import Path
 from bench import (
     cli_help,
     dead_worker,
+    drift_looks,
     gitops_commit,
     image_single,
     images,
@@ -36,6 +37,7 @@ BENCHES = (
     simulate,
     observe,
     plan_noop,
+    drift_looks,
     log_flood,
     dead_worker,
     gitops_commit,
