@@ -1,4 +1,4 @@
-"""What a report of drift costs: a whole `fleet drift` with nothing to find, against a `fleet plan` with nothing to do."""
+"""What a report of drift costs: `fleet drift` with nothing to find, against `fleet plan` with nothing to do."""
 
 import subprocess
 import tempfile
