@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from reconciler.core import events
+from reconciler.core import events, hooks
 from reconciler.core.canonical import jsonable
 from reconciler.core.events import RunStarted
 from reconciler.core.gitops.events import GITOPS_EVENTS
@@ -95,5 +95,8 @@ TOLD: tuple[type, ...] = (
     events.ImagePinned,
     events.StateImported,
     *GITOPS_EVENTS,
+    hooks.BeforeCut,
+    hooks.AfterConfirm,
+    hooks.OnFailure,
 )
-"""Every kind of event, in the order of the published schema. What is not here is told to nobody outside."""
+"""Every kind of event, in the order of the published schema; those of hooks are told to hooks alone. What is not here is told to nobody outside."""

@@ -10,6 +10,7 @@ from reconciler.core.hooks import HookCall
 from reconciler.testing import Call, Fault
 from tests.lifecycle.commanding import Commands
 from tests.lifecycle.harness import Story
+from tests.lifecycle.test_events import VALID
 
 BOTH = {"pair": 2, "solo": 1}
 HOOKS = """{
@@ -42,6 +43,7 @@ def called(story: Story) -> list[tuple[str, str]]:
 
 def told(call: HookCall) -> dict[str, Any]:
     value: dict[str, Any] = json.loads(call.text)
+    VALID.validate(value)
     return value
 
 
