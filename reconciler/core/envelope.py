@@ -99,4 +99,7 @@ TOLD: tuple[type, ...] = (
     hooks.AfterConfirm,
     hooks.OnFailure,
 )
-"""Every kind of event, in the order of the published schema; those of hooks are told to hooks alone. What is not here is told to nobody outside."""
+"""Every kind of event, in the order of the published schema; those of hooks are told to hooks alone.
+
+What is not here is told to nobody outside.
+"""
