@@ -14,7 +14,7 @@ from reconciler.applied import Applied
 from reconciler.core import estimates
 from reconciler.core.canonical import canonical_json
 from reconciler.core.durations import measured
-from reconciler.core.events import LeaseAwaited, RunEnded, RunStarted
+from reconciler.core.events import Event, LeaseAwaited, RunEnded, RunStarted
 from reconciler.core.leases import Claim
 from reconciler.core.machine import TURNING_PHASES, Machine, Status
 from reconciler.core.model_sync import make_model_sync_plan
@@ -214,6 +214,22 @@ class Application:
             stopping.cancel()
             task.cancel()
             await asyncio.wait([task, stopping], timeout=LETTING_GO_S)
+
+
+def unbreakable(on_event: OnEvent) -> OnEvent:
+    """The listener, of which no error comes back: that would leave a lane half booted.
+
+    What it raises is told as of any other callback: by the handler of the event loop, which logs it.
+    """
+
+    def tell(event: Event) -> None:
+        try:
+            on_event(event)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is of the caller's
+            told = {"message": f"a listener failed at an event ({event.KIND})", "exception": error}
+            asyncio.get_running_loop().call_exception_handler(told)
+
+    return tell
 
 
 LETTING_GO_S = 1.0

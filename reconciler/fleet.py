@@ -212,16 +212,14 @@ class Fleet:
         default: a new one. Raises `state.StateError` before the first effect when the journal cannot be written, and
         `NodeError` when a node has no lease to give. Set `stop` to interrupt.
         """
-        from reconciler.applying import Application  # noqa: PLC0415 - most commands only look
+        from reconciler.applying import Application, unbreakable  # noqa: PLC0415 - most commands only look
 
         plan = await in_thread(partial(self.judged, going(plan), time.time()))
         if plan.refusals or plan.forbidden or (plan.withheld and plan.is_empty):
             why = refused_summary(plan) or withheld_summary(plan)
             return Applied("", Exit.REFUSED, why, (), {})
-        application = Application(
-            self, plan, on_event, stop or asyncio.Event(), self._secrets, command, saved_id, wait_s, run_id
-        )
-        return await application.run()
+        told = (unbreakable(on_event), stop or asyncio.Event())
+        return await Application(self, plan, *told, self._secrets, command, saved_id, wait_s, run_id).run()
 
     def boots(self, gang: str) -> tuple[float, ...]:
         """How long the last boots of the gang took, in seconds, newest first; empty when nothing is recorded.

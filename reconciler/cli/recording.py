@@ -1,11 +1,16 @@
 """The option `--events` of commands that change something, and the record that it opens."""
 
 import contextlib
+import errno
+import io
 import os
+import select
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
@@ -16,6 +21,9 @@ if TYPE_CHECKING:
     from reconciler.recording import Recorder
 
 STDOUT = "-"
+
+UNREAD_S = 2.0
+"""So long a reader of a pipe may leave it full. Leases are renewed, and interrupts taken, by whom that holds up."""
 
 _current: ContextVar["Recorder | None"] = ContextVar("recorder", default=None)
 
@@ -71,10 +79,10 @@ def _lines_to(file: str) -> Iterator[Callable[[str], object]]:
     if file == STDOUT:
         out = sys.stdout
         with contextlib.redirect_stdout(sys.stderr):
-            yield lambda line: (out.write(line), out.flush())
+            yield _to_standard_output(out)
         return
     try:
-        handle = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        handle = _opened_at_its_end(file)
     except OSError as error:
         raise typer.BadParameter(f"{file}: {(error.strerror or str(error)).lower()}") from None
     try:
@@ -83,10 +91,60 @@ def _lines_to(file: str) -> Iterator[Callable[[str], object]]:
         os.close(handle)
 
 
+def _to_standard_output(out: TextIO) -> Callable[[str], object]:
+    try:
+        handle = out.fileno()
+    except io.UnsupportedOperation:
+        return out.write  # no file of the system
+    out.flush()
+    return lambda line: _write_whole(handle, line.encode())
+
+
+def _opened_at_its_end(file: str) -> int:
+    """A pipe that nobody reads is refused: opening it would wait for a reader, for ever. Raises `OSError`."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+    try:
+        handle = os.open(file, flags | os.O_NONBLOCK, 0o644)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise OSError(error.errno, "nobody reads this pipe") from None
+        raise
+    os.set_blocking(handle, True)
+    if _is_cut_short(file):
+        _write_whole(handle, b"\n")
+    return handle
+
+
+def _is_cut_short(file: str) -> bool:
+    """Whether its last line was, by a full disk: it must not spoil the next one, too."""
+    path = Path(file)
+    try:
+        if not path.is_file() or not path.stat().st_size:
+            return False
+        with path.open("rb") as written:
+            written.seek(-1, os.SEEK_END)
+            return written.read() != b"\n"
+    except OSError:  # one that may be written and not read
+        return False
+
+
 def _write_whole(handle: int, line: bytes) -> None:
-    """A line in one call where the system takes it whole, so that two commands can write to one file."""
+    """A line in one call where the system takes it whole, so that two commands can write to one file.
+
+    To a pipe: pieces that it has room for, so that a reader who stops reading stops nobody. Raises `OSError`.
+    """
+    is_pipe = stat.S_ISFIFO(os.fstat(handle).st_mode)
     while line:
-        line = line[os.write(handle, line) :]
+        if is_pipe:
+            _await_room(handle)
+        line = line[os.write(handle, line[: select.PIPE_BUF] if is_pipe else line) :]
+
+
+def _await_room(pipe: int) -> None:
+    waiting = select.poll()
+    waiting.register(pipe, select.POLLOUT)
+    if not waiting.poll(UNREAD_S * 1000):
+        raise TimeoutError(errno.ETIMEDOUT, f"nobody has read from it for {UNREAD_S:g} s")
 
 
 def _say_lost(file: str, error: OSError) -> None:

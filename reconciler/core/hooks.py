@@ -57,7 +57,11 @@ class HookCall:
 
 
 class HookError(Exception):
-    """A hook that did not end well: why, with the end of what it said."""
+    """A hook that did not end well: `why`, and the end of what it `said`."""
+
+    def __init__(self, why: str, said: str = "") -> None:
+        super().__init__(f"{why}: {said}" if said else why)
+        self.why, self.said = why, said
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from reconciler.core.hooks import (
     environment,
     wanted,
 )
-from reconciler.core.log_text import readable
+from reconciler.core.log_text import last_lines, readable
 from reconciler.core.machine import BAD, GOOD, Machine
 from reconciler.core.outcome import is_as_before
 from reconciler.core.plan import Op, Phase, Plan, Step
@@ -103,13 +103,16 @@ class HookCalls:
         why, said = "", ""
         try:
             said = await self.door.call(await self._call(hook, due, self._calls))
-        except (HookError, SecretError) as error:
+        except HookError as error:
+            why, said = error.why, error.said
+        except SecretError as error:
             why = str(error)
         hide = self.secrets.hiding(hook.references)
-        why, said = readable(hide(why)), readable(hide(said))
+        why, lines = readable(hide(why)), last_lines(hide(said).splitlines())
+        told = (": " if len(lines) == 1 else "\n").join(filter(None, (why, "\n".join(lines))))
         seconds = asyncio.get_running_loop().time() - began_s
-        self.on_event(HookEnded(hook.name, due.about.placement, not why, why or said, seconds))
-        return f"hook {hook.name}: {why}" if why else ""
+        self.on_event(HookEnded(hook.name, due.about.placement, not why, told, seconds))
+        return f"hook {hook.name}: {': '.join((why, *lines[-1:]))}" if why else ""
 
     async def _call(self, hook: Hook, due: Due, number: int) -> HookCall:
         """Raises `SecretError`."""

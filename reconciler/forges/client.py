@@ -21,6 +21,7 @@ import httpx
 from reconciler.core.redaction import redactor
 from reconciler.execution.secret_sources import SecretError, value_of
 from reconciler.forges.errors import ForgeError
+from reconciler.forges.texts import items
 from reconciler.version import version
 from reconciler.views.words import one_line, shortened
 
@@ -102,13 +103,13 @@ class Session:
 
     async def pages(self, path: str) -> list[Any]:
         """The items of all pages of a list, `PAGES` at most, as GitHub and GitLab number them. Raises `ForgeError`."""
-        items: list[Any] = []
+        found: list[Any] = []
         for number in range(1, PAGES + 1):
             page = await self.get(path, per_page=PAGE, page=number)
-            items += page if isinstance(page, list) else []
-            if not isinstance(page, list) or len(page) < PAGE:
+            found += items(page)
+            if len(items(page)) < PAGE:
                 break
-        return items
+        return found
 
     async def send(self, method: str, path: str, body: Mapping[str, Any], *, can_repeat: bool) -> Any:
         """Send JSON; the JSON of the answer. `can_repeat`: whether twice is as good as once. Raises `ForgeError`."""
@@ -150,13 +151,13 @@ class Session:
                 return _Answer(answer.status_code, answer.headers, bytes(content))
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as error:
             raise ForgeError(f"{self._host} cannot be reached: {self._words(error)}", is_passing=True) from None
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # such as of a Location that is no address
             told = f"{self._host} gave no answer: {self._words(error)}"
             raise ForgeError(told, is_passing=True, is_unsure=True) from None
 
     def _refused(self, answer: _Answer) -> ForgeError:
         if 300 <= answer.status < 400:
-            there = urlsplit(answer.headers.get("Location", "")).netloc or self._host
+            there = _place(answer.headers.get("Location", "")) or self._host
             return ForgeError(
                 self._safe(f"{self._host} says that it is elsewhere ({there}): write its new place in the spec"),
                 status=answer.status,
@@ -177,6 +178,14 @@ class Session:
 
     def _safe(self, text: str) -> str:
         return shortened(one_line(self._hide(" ".join(text.split()))), TOLD)
+
+
+def _place(location: str) -> str:
+    """The host of an address; empty when it names none."""
+    try:
+        return urlsplit(location).netloc
+    except ValueError:
+        return ""
 
 
 def _told(answer: _Answer) -> str:

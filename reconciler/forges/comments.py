@@ -6,7 +6,7 @@ from typing import Any
 
 from reconciler.forges.client import Session
 from reconciler.forges.errors import ForgeError
-from reconciler.forges.texts import field
+from reconciler.forges.texts import field, items
 
 BODY_BYTES = 65_535
 """What every one of the forges takes: GitHub refuses more than 65,536 characters, some stores of Forgejo more bytes."""
@@ -64,7 +64,7 @@ async def put(session: Session, thread: Thread, is_ours: Callable[[Comment], boo
 async def _put(session: Session, thread: Thread, is_ours: Callable[[Comment], bool], text: str) -> None:
     mark = text.partition("\n")[0]
     listed = await (session.pages(thread.path) if thread.is_paged else session.get(thread.path))
-    found = [item for item in thread.read(listed or []) if item.body.partition("\n")[0].rstrip() == mark]
+    found = [item for item in thread.read(items(listed)) if item.body.partition("\n")[0].rstrip() == mark]
     ours = next((item for item in reversed(found) if is_ours(item)), None)
     if ours is None:
         await session.send("POST", thread.path, {"body": text}, can_repeat=False)

@@ -14,7 +14,7 @@ from reconciler.forges.client import Client, Session
 from reconciler.forges.comments import Comment, Thread, put, whose
 from reconciler.forges.errors import ForgeError
 from reconciler.forges.protocol import State
-from reconciler.forges.texts import checked_commit, field, line, link, number_of
+from reconciler.forges.texts import checked_commit, field, items, line, link, number_of
 
 DESCRIPTION = 255
 """Characters of a text in its database; a longer description is refused."""
@@ -49,7 +49,7 @@ class GitLab:
     async def _state(self, session: Session, sha: str, context: str) -> str | None:
         """The state of the newest status of this name. None: there is none."""
         found = await session.get(f"{self._path}/repository/commits/{sha}/statuses", name=context, per_page=100)
-        statuses = [item for item in found or [] if field(item, "name") == context]
+        statuses = [item for item in items(found) if field(item, "name") == context]
         newest = max(statuses, key=lambda item: number_of(item, "id") or 0, default=None)
         return str(field(newest, "status")) if newest is not None else None
 
@@ -77,7 +77,7 @@ def _of_commit(path: str) -> Thread:
         for item in listed:
             name = field(item, "id")
             if isinstance(name, str) and name.isalnum():
-                yield from _notes(f"{path}/discussions/{name}/notes", field(item, "notes") or [])
+                yield from _notes(f"{path}/discussions/{name}/notes", items(field(item, "notes")))
 
     return Thread(f"{path}/discussions", read, "PUT")
 

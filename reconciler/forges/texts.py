@@ -32,6 +32,11 @@ def field(item: Any, *keys: str) -> Any:
     return item
 
 
+def items(value: Any) -> list[Any]:
+    """The items of a JSON list; none of any other value: what is in front of a forge answers in its place, at times."""
+    return value if isinstance(value, list) else []
+
+
 def number_of(item: Any, key: str) -> int | None:
     """A whole number of a JSON object: ids become parts of paths."""
     value = field(item, key)

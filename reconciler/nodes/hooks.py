@@ -5,6 +5,8 @@ import contextlib
 import os
 import signal
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from reconciler.core.hooks import HookCall, HookError
@@ -15,8 +17,8 @@ if TYPE_CHECKING:
 KEPT = ("HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-SAID_BYTES = 4096
-"""So much of the end of what a hook says is kept."""
+SAID_BYTES = 16384
+"""So much of what a hook says is kept, by whole lines: a secret that is cut in two is found by nobody."""
 
 GRACE_S = 2.0
 """After SIGTERM at the end of its time a program has so long; then SIGKILL."""
@@ -39,21 +41,49 @@ class ControllerHooks:
 async def _run(call: HookCall) -> str:
     inherited = {name: os.environ[name] for name in KEPT if name in os.environ}
     environment = {"PATH": os.environ.get("PATH", PATH), **inherited, **call.given}
+    async with _output() as (reader, writer):
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *call.command,
+                stdin=PIPE if call.text else DEVNULL,
+                stdout=writer,
+                stderr=STDOUT,
+                cwd=call.folder or None,
+                env=environment,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise HookError(f"{call.command[0]} cannot be run: {why.lower()}") from None
+        finally:
+            os.close(writer)
+        code, text = await _carried(process, reader, call)
+    if code is None:
+        raise HookError(f"it did not end within {call.timeout_s:g} s and was killed", text)
+    if code != 0:
+        raise HookError(f"exit code {code}" if code > 0 else f"it was ended by signal {-code}", text)
+    return text
+
+
+@asynccontextmanager
+async def _output() -> AsyncIterator[tuple[asyncio.StreamReader, int]]:
+    """A pipe of our own, to be closed while somebody who left the group of the program still holds it open."""
+    end, writer = os.pipe()
+    reader = asyncio.StreamReader()
+    made = asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(end, "rb", buffering=0)
+    )
+    transport, _ = await made
     try:
-        process = await asyncio.create_subprocess_exec(
-            *call.command,
-            stdin=PIPE if call.text else DEVNULL,
-            stdout=PIPE,
-            stderr=STDOUT,
-            cwd=call.folder or None,
-            env=environment,
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise HookError(f"{call.command[0]} cannot be run: {why.lower()}") from None
+        yield reader, writer
+    finally:
+        transport.close()
+
+
+async def _carried(process: Process, reader: asyncio.StreamReader, call: HookCall) -> tuple[int | None, str]:
+    """Its exit code, None when its time was over, and the end of what it said."""
     said = bytearray()
-    reading = asyncio.create_task(_read(process, said))
+    reading = asyncio.create_task(_read(reader, said))
     feeding = asyncio.create_task(_feed(process, call.text))
     try:
         code = await _ended(process, call.timeout_s)
@@ -63,13 +93,9 @@ async def _run(call: HookCall) -> str:
         await asyncio.wait([reading], timeout=LATE_OUTPUT_S)
         reading.cancel()
         feeding.cancel()
-    text = said.decode(errors="replace").strip()
-    if code is None:
-        raise HookError(_with(f"it did not end within {call.timeout_s:g} s and was killed", text))
-    if code != 0:
-        how = f"exit code {code}" if code > 0 else f"it was ended by signal {-code}"
-        raise HookError(_with(how, text))
-    return text
+        await asyncio.wait([feeding])
+    whole = said if len(said) <= SAID_BYTES else said.partition(b"\n")[2]
+    return code, whole.decode(errors="replace").strip()
 
 
 async def _ended(process: Process, timeout_s: float) -> int | None:
@@ -98,10 +124,11 @@ def _signal(process: Process, number: signal.Signals) -> None:
         os.killpg(process.pid, number)
 
 
-async def _read(process: Process, said: bytearray) -> None:
-    while process.stdout is not None and (part := await process.stdout.read(65536)):
+async def _read(reader: asyncio.StreamReader, said: bytearray) -> None:
+    """Keeps a byte more than is told: that tells that something was cut off."""
+    while part := await reader.read(65536):
         said += part
-        del said[:-SAID_BYTES]
+        del said[: -SAID_BYTES - 1]
 
 
 async def _feed(process: Process, text: str) -> None:
@@ -110,7 +137,11 @@ async def _feed(process: Process, text: str) -> None:
         return
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         process.stdin.write(text.encode())
-        await process.stdin.drain()
+        try:
+            await process.stdin.drain()
+        except asyncio.CancelledError:
+            process.stdin.transport.abort()  # what nobody reads would keep it open
+            raise
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         process.stdin.close()
 
@@ -128,21 +159,21 @@ async def _post(call: HookCall) -> str:
             said = await _body(answer)
     except (TimeoutError, httpx.TimeoutException):
         raise HookError(f"no answer within {call.timeout_s:g} s") from None
-    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, ValueError) as error:
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError, ValueError):
+        raise HookError("its URL, or a header, is none that can be sent") from None  # which may be a secret: not told
+    except httpx.HTTPError as error:
         raise HookError(f"{type(error).__name__}: {error}") from None
     if not answer.is_success:
-        raise HookError(_with(f"it answered {answer.status_code}", said))
+        raise HookError(f"it answered {answer.status_code}", said)
     return said
 
 
 async def _body(answer: "httpx.Response") -> str:
+    """The beginning of an answer: it may have no end."""
     said = b""
     async for part in answer.aiter_bytes():
         said += part
-        if len(said) >= SAID_BYTES:
+        if len(said) > SAID_BYTES:
+            said = said[:SAID_BYTES].rpartition(b"\n")[0]
             break
-    return said[:SAID_BYTES].decode(errors="replace").strip()
-
-
-def _with(why: str, said: str) -> str:
-    return f"{why}: {said}" if said else why
+    return said.decode(errors="replace").strip()

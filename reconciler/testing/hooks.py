@@ -13,7 +13,7 @@ class SimHooks:
 
     def __init__(self) -> None:
         self.calls: list[HookCall] = []
-        self.failing: dict[str, str] = {}
+        self.failing: dict[str, str | HookError] = {}
         self.hanging: set[str] = set()
 
     async def call(self, call: HookCall) -> str:
@@ -24,5 +24,6 @@ class SimHooks:
             raise HookError(f"it did not end within {call.timeout_s:g} s and was killed")
         await asyncio.sleep(TAKES_S)
         if call.name in self.failing:
-            raise HookError(self.failing[call.name])
+            why = self.failing[call.name]
+            raise HookError(why) if isinstance(why, str) else why
         return ""

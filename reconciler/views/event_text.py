@@ -71,7 +71,7 @@ def _lines(event: Event) -> Iterator[str]:
 def _hook(event: HookEnded) -> Iterator[str]:
     took = f" ({duration(event.seconds)})" if event.seconds >= 0.5 else ""
     mark, said = "ok " if event.ok else "ERR", event.detail.splitlines()
-    yield f"  {mark} hook {event.hook} for {event.placement}{took}{f': {said[0]}' if said else ''}"
+    yield f"  {mark} hook {event.hook} for {event.placement}{took}{f': {said[-1 if event.ok else 0]}' if said else ''}"
     yield from (f"      | {line}" for line in (said[1:] if not event.ok else ()))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import reconciler
+from reconciler.core.events import Event
 from reconciler.fleet import Fleet
 from reconciler.testing import run_simulated
 from tests.lifecycle.harness import Story
@@ -51,3 +52,20 @@ def test_every_stable_name_is_there() -> None:
     assert [] == [name for name in ("Fleet", "Recorder", "Exit") if name not in reconciler.__all__]
     with pytest.raises(AttributeError):
         reconciler.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("kind", ["run.started", "step.started", "step.progress", "step.ended", "run.ended"])
+def test_a_listener_that_raises_stops_no_run(tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    story = Story(tmp_path)
+    story.apply()
+    story.use(story.next_image)
+    heard: list[str] = []
+
+    def listen(event: Event) -> None:
+        heard.append(event.KIND)
+        if event.KIND == kind:
+            raise RuntimeError("no such pager")
+
+    assert (0, {"pair": 2, "solo": 1}) == (story.apply(listen).exit, story.running_lanes())
+    assert "run.ended" == heard[-1]
+    assert f"a listener failed at an event ({kind})" in caplog.text

@@ -8,6 +8,7 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped] # it has no types of its own
 import pytest
 
+from reconciler.cli import recording
 from reconciler.views.event_schema import event_schema
 from tests.lifecycle.commanding import Commands
 from tests.lifecycle.harness import Story
@@ -87,6 +88,38 @@ def test_a_reader_of_events_that_goes_away_stops_no_apply(fleet: Commands, story
     story.nodes.after(1.0, lambda nodes: os.close(reader))
     done = fleet("apply", "--yes", "--events", str(pipe))
     assert (0, {"pair": 2, "solo": 1}) == (done.code, story.running_lanes())
+
+
+def test_a_pipe_that_nobody_reads_is_refused_before_anything_happens(
+    fleet: Commands, story: Story, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    done = fleet("apply", "--yes", "--events", str(tmp_path / "pipe"))
+    assert (1, ()) == (done.code, tuple(story.nodes.calls))
+    assert "pipe: nobody reads this pipe" in done.err
+
+
+def test_a_reader_of_events_that_stops_reading_stops_no_apply(
+    fleet: Commands, story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recording, "UNREAD_S", 0.05)
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    with (tmp_path / "pipe").open("wb", buffering=0) as filling:
+        os.set_blocking(filling.fileno(), False)
+        while filling.write(b"x" * 4096):
+            pass
+        done = fleet("apply", "--yes", "--events", str(tmp_path / "pipe"))
+    os.close(reader)
+    assert (0, {"pair": 2, "solo": 1}) == (done.code, story.running_lanes())
+    assert 1 == done.err.count("any more (nobody has read from it for 0.05 s)")
+
+
+def test_a_line_that_was_cut_short_spoils_no_other(fleet: Commands, tmp_path: Path) -> None:
+    (tmp_path / "events").write_text('{"schema":"fleet.ev')
+    fleet("apply", "--yes", "--events", str(tmp_path / "events"))
+    cut, _, rest = (tmp_path / "events").read_text().partition("\n")
+    assert ('{"schema":"fleet.ev', "run.started") == (cut, read(rest)[0]["kind"])
 
 
 def test_a_run_that_never_began_tells_its_end_all_the_same(fleet: Commands, story: Story, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.core.hooks import HookCall
+from reconciler.core.hooks import HookCall, HookError
 from reconciler.testing import Call, Fault
 from tests.lifecycle.commanding import Commands
 from tests.lifecycle.harness import Story
@@ -196,3 +196,15 @@ def test_no_value_of_a_secret_is_shown(
     recorded = b"".join(path.read_bytes() for path in story.folder.rglob("*") if path.is_file())
     assert b"tr0ub4dor" not in recorded + (tmp_path / "events").read_bytes() + done.out.encode()
     assert "tr0ub4dor" not in repr(story.nodes.hooks.calls)
+
+
+def test_the_end_of_what_a_hook_says_is_shown_line_by_line(fleet: Commands, story: Story) -> None:
+    served(story)
+    hook(story, "{before_cut: [{command: [x]}]}")
+    lines = [f"line {number} {'x' * 200}" for number in range(60)]
+    story.nodes.hooks.failing = {"before_cut[0]": HookError("exit code 1", "\n".join([*lines, "sessions are open"]))}
+    done = fleet("apply", "--yes", "--lane", "solo")
+    assert "ERR hook before_cut[0] for single-3/solo: exit code 1\n" in done.out
+    assert "      | sessions are open\n" in done.out
+    assert "hook before_cut[0]: exit code 1: sessions are open\n" in done.out
+    assert "\ufffd" not in done.out

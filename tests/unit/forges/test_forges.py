@@ -1,6 +1,7 @@
 """Every forge is told in its own words, once, within its time; the token is in one header and nowhere else."""
 
 import asyncio
+import contextlib
 import logging
 import re
 import traceback
@@ -190,6 +191,35 @@ def test_what_cannot_be_mended_by_waiting_is_said_at_once(github: ForgeServer, t
     github.troubles = [trouble]
     assert said in failing(told(github).set_status(SHA, CONTEXT, "success", "now"))
     assert 1 == len(github.asked)
+
+
+ODD = (
+    "5",
+    "true",
+    '"x"',
+    "[5]",
+    "[null]",
+    '{"a": 1}',
+    '[{"id": "a1", "notes": 5}]',
+    '[{"id": 1, "body": 5, "user": 5}]',
+)
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_an_answer_of_another_shape_breaks_nothing(server: ForgeServer, text: str) -> None:
+    """A proxy, or a forge of another version: what it lists is nothing."""
+    forge = told(server)
+    for work in (forge.set_status(SHA, CONTEXT, "success", "now"), forge.comment(SHA, "x"), forge.comment_on(7, "x")):
+        server.troubles = [Trouble(400, text=text), *[Trouble(200, text=text)] * 4]
+        with contextlib.suppress(ForgeError):
+            do(work)
+
+
+@pytest.mark.parametrize("place", ["http://[x/", "//h:x/", "\xff", ""])
+def test_a_redirect_to_no_address_is_a_refusal_too(server: ForgeServer, place: str) -> None:
+    server.troubles = [Trouble(302, {"Location": place})] * 4
+    said = failing(told(server).set_status(SHA, CONTEXT, "success", "now"))
+    assert re.search("is elsewhere|gave no answer", said)
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])

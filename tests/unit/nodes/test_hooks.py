@@ -3,6 +3,8 @@
 import asyncio
 import json
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -44,6 +46,24 @@ def test_the_end_of_what_it_says_is_kept() -> None:
     said = sh("seq 1 100000")
     assert SAID_BYTES >= len(said)
     assert said.endswith("\n100000")
+
+
+def test_what_is_cut_off_is_cut_at_a_line() -> None:
+    """Half of a secret would be found by nobody who takes secrets out."""
+    assert "short" == sh(f"head -c {SAID_BYTES - 3} /dev/zero | tr '\\0' x; echo; echo short")
+    assert "" == sh(f"head -c {2 * SAID_BYTES} /dev/zero | tr '\\0' x")
+
+
+def test_one_that_left_its_group_with_the_output_open_leaves_nothing_open(tmp_path: Path) -> None:
+    program = tmp_path / "leave.py"
+    program.write_text(
+        "import asyncio\nfrom reconciler.core.hooks import HookCall\n"
+        "from reconciler.nodes.hooks import ControllerHooks\n"
+        "made = HookCall('x', 5.0, 'x' * 10**6, ('/bin/sh', '-c', 'setsid sleep 3 & echo hi'), '/')\n"
+        "print(asyncio.run(ControllerHooks().call(made)))\n"
+    )
+    done = subprocess.run([sys.executable, "-X", "dev", program], capture_output=True, text=True, check=True)
+    assert ("hi\n", "") == (done.stdout, done.stderr)
 
 
 FAILING = {
@@ -147,3 +167,20 @@ def test_a_web_hook_that_says_no_fails(server: str, path: str, why: str) -> None
 def test_a_web_hook_that_is_not_there_fails() -> None:
     with pytest.raises(HookError, match="ConnectError"):
         call(url="http://127.0.0.1:1/")
+
+
+NO_REQUESTS = {"a port that is none": ("http://h:tr0ub4dor/", ""), "no scheme": ("tr0ub4dor://h/", "")}
+NO_REQUESTS |= {"a line end": ("", "tr0ub4dor\n"), "no ASCII": ("", "tr0ub4dör")}
+
+
+@pytest.mark.parametrize("kind", NO_REQUESTS)
+def test_what_cannot_be_sent_is_not_shown(server: str, kind: str) -> None:
+    url, header = NO_REQUESTS[kind]
+    with pytest.raises(HookError) as caught:
+        call(url=url or f"{server}/200", Authorization=header)
+    assert "its URL, or a header, is none that can be sent" == str(caught.value)
+
+
+def test_an_answer_is_cut_at_a_line(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reconciler.nodes.hooks.SAID_BYTES", 6)
+    assert "" == call(url=f"{server}/200")
