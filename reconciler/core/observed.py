@@ -10,6 +10,7 @@ from typing import Literal
 from reconciler.core.canonical import fingerprint
 from reconciler.core.desired import EnvValue, ImagePin, Mount
 from reconciler.core.host import NOTHING_KNOWN, Host
+from reconciler.core.image_defaults import ImageDefaults, Settings
 from reconciler.core.lock import LockedImage
 from reconciler.core.models import ModelFacts, ModelPlace
 from reconciler.core.secret_marks import NO_MARKS, NOTHING_SEEN, SecretMarks, SeenSecrets
@@ -69,7 +70,8 @@ class Container:
     container is not kept at all. Times are Docker's own text (RFC 3339), empty when never.
 
     `claims`: whose its labels say it is where its name says otherwise, so that it is nobody's: a copy, or renamed by
-    hand. `unasked`: of one of ours, what its HostConfig sets and ours never do, as `docker update` does.
+    hand. `unasked`: of one of ours, what its HostConfig sets and ours never do, as `docker update` does;
+    `settings`: what its Config says beside words and variables, its image's own with it.
     """
 
     id: str
@@ -99,7 +101,8 @@ class Container:
     published_ports: tuple[int, ...] = ()
     image: str = ""
     claims: Owner | None = None
-    unasked: tuple[tuple[str, str], ...] = ()
+    unasked: Settings = ()
+    settings: Settings = ()
 
     @property
     def is_running(self) -> bool:
@@ -173,7 +176,7 @@ class NodeFacts:
 
     `missing_paths`: of the paths that were looked for, those that are certainly not there. `has_python`: a `python3` is
     on the login's PATH, so that the node can pass images on. `host`: what is not known of every node. `models`: what is
-    at the places that were looked at.
+    at the places that were looked at. `defaults`: of the images of ranks that run.
     """
 
     node: str
@@ -193,6 +196,11 @@ class NodeFacts:
     has_python: bool = False
     host: Host = NOTHING_KNOWN
     models: tuple[ModelFacts, ...] = ()
+    defaults: tuple[ImageDefaults, ...] = ()
+
+    def defaults_of(self, image_id: str) -> ImageDefaults | None:
+        """What an image gives its containers; None where it was not asked."""
+        return next((item for item in self.defaults if item.image_id == image_id), None)
 
     def model_at(self, place: ModelPlace) -> ModelFacts | None:
         """What is at a place, None when it was not looked at."""

@@ -8,6 +8,7 @@ from reconciler.core import identity
 from reconciler.core.desired import EnvValue, ImagePin, Mount, SecretRef
 from reconciler.core.observed import Container, LocalImage
 from reconciler.core.preflight import SUFFIX, preflight_mark
+from reconciler.nodes import by_hand
 
 Json = Mapping[str, Any]
 
@@ -79,24 +80,9 @@ def container_from_inspect(found: Json) -> Container:
         restart_count=int(found.get("RestartCount") or 0),
         published_ports=_published(host, found.get("NetworkSettings") or {}),
         claims=None if owner or tried else identity.owner_of(labels),
-        unasked=_unasked(host, found.get("NetworkSettings") or {}) if owner else (),
+        unasked=by_hand.unasked(host, found.get("NetworkSettings") or {}) if owner else (),
+        settings=by_hand.settings(config) if owner else (),
     )
-
-
-UNASKED = (
-    *("Memory", "MemorySwap", "MemoryReservation", "NanoCpus", "CpuShares", "CpuQuota", "CpuPeriod", "CpusetCpus"),
-    *("CpusetMems", "CpuRealtimePeriod", "CpuRealtimeRuntime", "PidsLimit", "OomKillDisable", "OomScoreAdj"),
-    *("BlkioWeight", "Privileged", "ReadonlyRootfs", "PidMode", "UTSMode", "CapAdd", "CapDrop", "Binds", "Tmpfs"),
-    *("VolumesFrom", "ExtraHosts", "Dns", "GroupAdd", "Sysctls", "PublishAllPorts", "PortBindings"),
-)
-"""Settings of a HostConfig that `container_create.payload` never makes, and that are empty or 0 where nobody did."""
-
-
-def _unasked(host: Json, network: Json) -> tuple[tuple[str, str], ...]:
-    """With the networks it is connected to beside its own (`docker network connect`)."""
-    more = sorted(set(network.get("Networks") or {}) - {str(host.get("NetworkMode", ""))})
-    found = tuple((key, str(host[key])) for key in UNASKED if host.get(key))
-    return (*found, ("Networks", ", ".join(more))) if more else found
 
 
 def secret_values(found: Json) -> tuple[tuple[str, str], ...]:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from reconciler.core.image_defaults import ImageDefaults
 from reconciler.core.observed import RUNNING_STATES, Container, LocalImage, NodeFacts
-from reconciler.nodes import facts, host_facts, inspect
+from reconciler.nodes import by_hand, facts, host_facts, inspect
 from reconciler.nodes.docker_engine import DockerEngine
 from reconciler.nodes.docker_line import DockerLine
 from reconciler.nodes.errors import ErrorKind, NodeError
@@ -26,7 +27,8 @@ ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 class SshObserver:
-    """Two round trips: the readings and the list of containers, then the containers that matter, all at once."""
+    """Two round trips: the readings and the list of containers, then the containers that matter and the images of ours
+    that run, all at once."""
 
     def __init__(self, session: SshSession, engine: DockerEngine) -> None:
         self._session = session
@@ -42,7 +44,11 @@ class SshObserver:
                 host = group.create_task(self._host(*(f"path:{path}" for path in sorted(paths))))
         except ExceptionGroup as errors:
             raise errors.exceptions[0] from None
-        return await self._facts(info.result(), images.result(), containers.result(), host.result())
+        return replace(
+            await self._facts(info.result(), images.result(), host.result()),
+            containers=containers.result()[0],
+            defaults=containers.result()[1],
+        )
 
     async def _host(self, *words: str) -> facts.HostFacts:
         sent_s = time.time()
@@ -54,9 +60,7 @@ class SshObserver:
             raise NodeError(ErrorKind.REFUSED, message, f"it answered {output.strip()[:200]!r}")
         return replace(found, host=replace(found.host, clock=host_facts.clock(found.epoch_s, sent_s, received_s)))
 
-    async def _facts(
-        self, info: Json, images: tuple[LocalImage, ...], containers: tuple[Container, ...], host: facts.HostFacts
-    ) -> NodeFacts:
+    async def _facts(self, info: Json, images: tuple[LocalImage, ...], host: facts.HostFacts) -> NodeFacts:
         return NodeFacts(
             node=self._session.target.name,
             platform=platform_of(info),
@@ -67,7 +71,6 @@ class SshObserver:
             disk_free_bytes=await self._disk_free(info, host),
             memory_available_bytes=host.memory_available_bytes,
             memory_total_bytes=host.memory_total_bytes,
-            containers=containers,
             images=images,
             listeners=host.listeners,
             gpus=host.gpus,
@@ -86,10 +89,26 @@ class SshObserver:
         return min((host.disk_free[place] for place in places if place in host.disk_free), default=None)
 
 
-async def _containers(line: DockerLine) -> tuple[Container, ...]:
+async def _containers(line: DockerLine) -> tuple[tuple[Container, ...], tuple[ImageDefaults, ...]]:
+    """The containers, and what the images of ours that run give them."""
     entries = await line.get("/containers/json", all="1")
-    found = await asyncio.gather(*(_container(line, entry) for entry in entries))
-    return tuple(item for item in found if item is not None)
+    ours = (one for one in entries if one.get("State") in RUNNING_STATES and inspect.is_ours(one.get("Labels")))
+    used = dict.fromkeys(str(one["ImageID"]) for one in ours)
+    found, given = await asyncio.gather(
+        asyncio.gather(*(_container(line, entry) for entry in entries)),
+        asyncio.gather(*(_defaults(line, image_id) for image_id in used)),
+    )
+    return tuple(item for item in found if item is not None), tuple(item for item in given if item is not None)
+
+
+async def _defaults(line: DockerLine, image_id: str) -> ImageDefaults | None:
+    """None for an image that the store does not have, or cannot tell of: only what a hand added stays unknown."""
+    try:
+        return by_hand.image_defaults(image_id, await line.get(f"/images/{image_id}/json"))
+    except NodeError as error:
+        if error.is_transport:
+            raise
+        return None
 
 
 async def _container(line: DockerLine, entry: Json) -> Container | None:

@@ -280,6 +280,7 @@ class SimNode:
             gpus=(Gpu("NVIDIA GB10", None, "580.95.05"),) * config.gpus,
             missing_paths=tuple(sorted(self.missing_paths & set(paths))),
             has_python=config.has_python,
+            defaults=self.store.defaults(self.runtime.containers.values()),
             host=with_processes(self.host, config.gpus, self.runtime.containers.values()),
         )
 

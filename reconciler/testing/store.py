@@ -3,9 +3,11 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from reconciler.core.image_defaults import ImageDefaults
 from reconciler.core.lock import LockedLayer
 from reconciler.core.observed import LocalImage
 from reconciler.nodes.errors import ErrorKind, NodeError
+from reconciler.testing.containers import SimContainer
 from reconciler.testing.images import SimImage, Store
 
 
@@ -92,6 +94,15 @@ class SimStore:
             if local.id == image_id and local.usable:
                 return entry.image
         raise NodeError(ErrorKind.NOT_FOUND, f"No such image: {image_id}")
+
+    def defaults(self, containers: Iterable[SimContainer]) -> tuple[ImageDefaults, ...]:
+        """What the images of those that are ours and run give them; nothing of an image that is not there."""
+        used = {item.image_id for item in containers if item.is_running and item.owner}
+        there = {self._listed(entry).id: entry.image for entry in self._entries.values()} if used else {}
+        return tuple(
+            ImageDefaults(image_id, env=there[image_id].env, entrypoint=there[image_id].entrypoint)
+            for image_id in sorted(used & there.keys())
+        )
 
     def fetch(self, image: SimImage) -> Fetch:
         """What a pull of the image would do."""

@@ -86,6 +86,25 @@ async def test_ours_are_seen_alike_by_observe_and_inspect(play: Scene, subject: 
 
 
 @scene
+async def test_what_an_image_gives_is_told_of_ours_that_run(play: Scene, subject: Subject) -> None:
+    """All that a container has beyond its spec is of its image."""
+    spec = play.spec(SLEEPER)
+    labels = labels_of(spec, subject.name, play.image_id)
+    made = await play.node.containers.create(NAME, spec, play.image_id, labels, {})
+    assert () == (await play.node.observer.observe()).defaults
+    await play.node.containers.start(made)
+    await play.run(SLEEPER, "somebodys")
+    facts = await play.node.observer.observe()
+    (given,) = facts.defaults
+    seen = facts.container(NAME)
+    assert seen is not None
+    assert given == facts.defaults_of(seen.image_id)
+    assert given.env
+    assert dict(seen.env) == {**dict(given.env), **dict(spec.env)}
+    assert seen.settings == given.settings
+
+
+@scene
 async def test_images_are_seen_by_their_content(play: Scene, subject: Subject) -> None:
     facts = await play.node.observer.observe()
     image = facts.image_for(subject.image)

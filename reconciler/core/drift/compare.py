@@ -88,5 +88,4 @@ def _hands(view: GangView, fleet: str) -> Iterator[Finding]:
     """What somebody changed on the nodes."""
     for rank in view.ranks:
         yield from settings.rank_settings(view.gang.address, rank)
-    yield from settings.odd_variables(view)
     yield from settings.renamed(view, fleet)

@@ -9,6 +9,7 @@ from reconciler.core.classify import GangView, RankView
 from reconciler.core.diff import FieldChange, changes
 from reconciler.core.drift.applied import applied_spec
 from reconciler.core.drift.finding import Finding, Kind, Severity
+from reconciler.core.drift.undeclared import BY_HAND, undeclared
 from reconciler.core.identity import container_name, keep_tag
 from reconciler.core.observed import Container, Owner
 
@@ -31,11 +32,12 @@ WHERE = {
 PLACES = {"Networks": "NetworkSettings.Networks"}
 """Where settings that nobody asked for show, when it is not in HostConfig."""
 
-UPDATED = frozenset({"restart"})
-"""What `docker update` changes in place, and says no time of; all else means that the container was made anew."""
+UPDATED = frozenset({"restart", "Networks", "NanoCpus", "PidsLimit", "BlkioWeight"})
+UPDATED_KINDS = ("Memory", "Cpu", "Cpuset", "KernelMemory")
+"""What `docker update` and `docker network connect` change in place, and say no time of; all else means that the
+container was made anew."""
 
 REPLACE = "replace the gang"
-BY_HAND = "nothing: put it back by hand, or remove the container, and it makes a new one"
 
 
 def rank_settings(address: str, rank: RankView) -> Iterator[Finding]:
@@ -57,9 +59,15 @@ def rank_settings(address: str, rank: RankView) -> Iterator[Finding]:
             "not set",
             value,
             BY_HAND,
+            since=_since(name, present),
             evidence=f"docker inspect {present.name}: {PLACES.get(name, 'HostConfig.' + name)}; ours are made without",
         )
+    yield from undeclared(where, rank)
     yield from _tag(where, rank)
+
+
+def _since(field: str, present: Container) -> str:
+    return "" if field in UPDATED or field.startswith(UPDATED_KINDS) else present.created_at
 
 
 def _without_labels(where: str, rank: RankView, present: Container) -> Iterator[Finding]:
@@ -88,7 +96,7 @@ def _changed(where: str, present: Container, change: FieldChange) -> Finding:
         change.after or "not set",
         change.before or "not set",
         REPLACE,
-        since="" if field in UPDATED else present.created_at,
+        since=_since(field, present),
         evidence=f"docker inspect {present.name}: {path}, against its label fleet.spec",
     )
 
@@ -112,43 +120,6 @@ def _tag(where: str, rank: RankView) -> Iterator[Finding]:
                 evidence=f"docker image ls: {name} is image {image.id[:19]}",
                 severity=Severity.NOTICE,
             )
-
-
-def odd_variables(view: GangView) -> Iterator[Finding]:
-    """Variables that one rank has, and that neither its spec nor another rank of the same image does.
-
-    Those of the image are in the container, too, and nothing tells them apart: but all ranks have them. A value that
-    nobody declared may be a secret, and is not shown.
-    """
-    undeclared = [found for rank in view.ranks if (found := _undeclared(rank))]
-    for rank, present, keys in undeclared:
-        alike = [other for one, _, other in undeclared if one is not rank and _same_image(one, rank)]
-        for key in sorted(keys - set().union(*alike)) if alike else ():
-            yield Finding(
-                Kind.CONFIG,
-                f"{view.gang.address}/{rank.rank.index}@{rank.rank.node}",
-                f"env.{key}",
-                "not set",
-                "a value, not shown",
-                BY_HAND,
-                since=present.created_at,
-                evidence=f"docker inspect {present.name}: Config.Env; no other rank of this image has it",
-            )
-
-
-def _undeclared(rank: RankView) -> tuple[RankView, Container, frozenset[str]] | None:
-    present = rank.present
-    if present is None or not present.is_running:
-        return None
-    made = applied_spec(present.owner, rank.rank.container)
-    if made is None:
-        return None
-    return rank, present, frozenset(key for key, _ in present.env) - {key for key, _ in made.env}
-
-
-def _same_image(one: RankView, other: RankView) -> bool:
-    owners = [rank.present.owner.digest for rank in (one, other) if rank.present and rank.present.owner]
-    return len(set(owners)) == 1 and one.facts.platform == other.facts.platform
 
 
 def renamed(view: GangView, fleet: str) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from reconciler.core.desired import Desired, Gang, Mount
 from reconciler.core.drift import Finding, Ignore, Kind, Severity, findings, sift, worst_first
 from reconciler.core.gate import Health, Verdict
+from reconciler.core.image_defaults import ImageDefaults
 from reconciler.core.observed import Container, LocalImage, Observed, PreflightMark
 from reconciler.core.standins import with_put_aside
 from reconciler.core.status import FleetStatus, lane_status, unwanted, views
@@ -212,18 +213,59 @@ def test_what_a_hand_changed_is_config_with_where_it_shows(what: str) -> None:
     assert "docker inspect fleet-a-r0-v1: " in item.evidence
 
 
-def test_a_variable_that_one_rank_alone_has_is_told_and_its_value_is_not() -> None:
-    own = (("PATH", "/bin"), *PAIR.ranks[0].container.env)
-    same = [replace(one, env=own) for one in UP]
-    assert () == found(pair(same[0], same[1]), SERVING)
-    (item,) = found(pair(same[0], replace(same[1], env=(*own, ("TOKEN", "hunter2")))), SERVING)
-    assert [("config", "degraded", "c/a/1@n2", "env.TOKEN", "not set", "a value, not shown")] == rows([item])
+GIVEN = (("PATH", "/bin"), ("FOO", "0"))
+OF_IMAGE = (("User", "engine"), ("label maker", "us"))
+
+
+def of_image(**changed: Any) -> Observed:
+    """A lane of one rank, whose image gives variables, an entrypoint, a user and a label; the spec has FOO=1."""
+    made = container(ALONE, entrypoint=("serve",), env=(("FOO", "1"), GIVEN[0]), settings=OF_IMAGE)
+    image = ImageDefaults(made.image_id, GIVEN, ("serve",), OF_IMAGE)
+    return observed(facts("n1", replace(made, **changed), defaults=(image,)))
+
+
+ALONE = gang("b", ("n1",), container=WORDS)
+ANOTHER = "a value, not shown"
+BEYOND: dict[str, tuple[dict[str, Any], list[tuple[str, str, str, str]] | None]] = {
+    "nothing": ({}, []),
+    "a variable": ({"env": (*GIVEN[:1], ("FOO", "1"), ("KEY", "x"))}, [("degraded", "env.KEY", "not set", ANOTHER)]),
+    "a variable of the image": ({"env": (("PATH", "/x"), ("FOO", "1"))}, [("degraded", "env.PATH", "/bin", ANOTHER)]),
+    "entrypoint": ({"entrypoint": ("sh", "-c")}, [("degraded", "entrypoint", "serve", "sh -c")]),
+    "user": ({"settings": (("User", "0"), OF_IMAGE[1])}, [("degraded", "User", "engine", "0")]),
+    "folder": ({"settings": (*OF_IMAGE, ("WorkingDir", "/x"))}, [("degraded", "WorkingDir", "not set", "/x")]),
+    "label": ({"settings": (*OF_IMAGE, ("label who", "me"))}, [("notice", "label who", "not set", "me")]),
+    "of another image": ({"image_id": "sha256:x", "env": (("KEY", "x"), ("FOO", "1"))}, None),
+}
+"""What a hand changed of it, and what is found; None: of that, nothing is known."""
+
+
+@pytest.mark.parametrize("what", BEYOND)
+def test_what_neither_spec_nor_image_gives_is_a_hands_and_undeclared_values_are_not_shown(what: str) -> None:
+    changed, expected = BEYOND[what]
+    told = [item for item in found(of_image(**changed), of=ALONE) if item.kind is Kind.CONFIG]
+    assert (expected or []) == [row[1:2] + row[3:] for row in rows(told)]
+    assert all(item.since and "neither its spec nor its image" in item.evidence for item in told)
+
+
+def test_what_an_image_gives_is_no_difference_where_the_spec_says_otherwise() -> None:
+    whole = gang("b", ("n1",), container={**WORDS, "entrypoint": ("run",)})
+    image = ImageDefaults(container(whole).image_id, GIVEN, ("serve",))
+    assert () == found(observed(facts("n1", container(whole), defaults=(image,))), of=whole)
 
 
 def test_what_docker_updates_in_place_says_no_time_and_what_was_made_anew_does() -> None:
     (updated,) = found(pair(replace(UP[0], restart_policy="always"), UP[1]))
     (made,) = found(pair(replace(UP[0], env=(("FOO", "2"),)), UP[1]))
     assert ("", UP[0].created_at) == (updated.since, made.since)
+
+
+@pytest.mark.parametrize(
+    ("setting", "is_dated"),
+    [("Memory", False), ("CpusetCpus", False), ("PidsLimit", False), ("Networks", False), ("CapAdd", True)],
+)
+def test_only_a_setting_that_needs_a_new_container_has_a_time(setting: str, is_dated: bool) -> None:
+    (item,) = found(pair(replace(UP[0], unasked=((setting, "1"),)), UP[1]))
+    assert is_dated == bool(item.since)
 
 
 def test_a_dead_rank_tells_since_when_and_how_we_know() -> None:
@@ -407,5 +449,5 @@ def test_every_field_of_a_container_that_a_hand_can_change_is_looked_at() -> Non
     """A new field of `Container` is either compared, or listed here as one that is no setting."""
     told = {"id", "name", "state", "image_id", "image", "owner", "preflight", "claims", "exit_code", "oom_killed"}
     told |= {"error", "created_at", "started_at", "finished_at", "restart_count", "published_ports"}
-    compared = {*SETTINGS, "shm_bytes", "ulimits", "auto_remove"}
+    compared = {*SETTINGS, "shm_bytes", "ulimits", "auto_remove", "settings"}
     assert {field.name for field in dataclasses.fields(Container)} == told | compared

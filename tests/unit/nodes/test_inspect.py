@@ -8,8 +8,9 @@ import pytest
 
 from reconciler.core import identity
 from reconciler.core.desired import ContainerSpec, Gang, HealthGate, ImagePin, Mount, RankSpec, SecretRef
+from reconciler.core.image_defaults import ImageDefaults
 from reconciler.core.observed import LocalImage
-from reconciler.nodes import inspect
+from reconciler.nodes import by_hand, inspect
 from reconciler.nodes.ssh_observer import is_containerd, platform_of, uses_system_containerd
 
 SAMPLES = Path(__file__).parents[2] / "fixtures" / "docker"
@@ -59,6 +60,46 @@ def test_what_a_hand_set_shows_and_what_we_make_does_not(store: str) -> None:
     found["NetworkSettings"] = {"Networks": {"host": {}, "bridge": {}}}
     expected = (("Memory", "2147483648"), ("PidsLimit", "500"), ("Networks", "bridge"))
     assert expected == inspect.container_from_inspect(found).unasked
+
+
+HANDS: list[tuple[dict[str, Any], tuple[str, str]]] = [
+    ({"SecurityOpt": ["seccomp=unconfined"]}, ("SecurityOpt", "['seccomp=unconfined']")),
+    ({"IpcMode": "host"}, ("IpcMode", "host")),
+    ({"Init": True}, ("Init", "True")),
+    ({"MemorySwappiness": 0}, ("MemorySwappiness", "0")),
+    ({"MaskedPaths": []}, ("MaskedPaths", "none")),
+    ({"LogConfig": {"Type": "none", "Config": {}}}, ("LogConfig", '{"Config": {}, "Type": "none"}')),
+    ({"Mounts": [{"Type": "tmpfs", "Target": "/x"}]}, ("Mounts", '[{"Target": "/x", "Type": "tmpfs"}]')),
+]
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize(("changed", "expected"), HANDS, ids=[next(iter(row[0])) for row in HANDS])
+def test_what_is_always_there_and_not_as_ours_are_is_a_hands(
+    store: str, changed: dict[str, Any], expected: tuple[str, str]
+) -> None:
+    found = sample(f"container-{store}")
+    found["HostConfig"] |= changed
+    assert (expected,) == inspect.container_from_inspect(found).unasked
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_settings_that_a_container_may_have_of_its_image(store: str) -> None:
+    found = sample(f"container-{store}")
+    assert () == inspect.container_from_inspect(found).settings
+    found["Config"] |= {"User": "7", "Tty": True, "Healthcheck": {"Test": ["NONE"]}, "Volumes": {"/b": {}, "/a": {}}}
+    found["Config"]["Labels"] = {**LABELS, "who": "me"}
+    expected = (
+        ("User", "7"),
+        ("Healthcheck", '{"Test": ["NONE"]}'),
+        ("Tty", "true"),
+        ("Volumes", '["/a", "/b"]'),
+        ("label who", "me"),
+    )
+    assert expected == inspect.container_from_inspect(found).settings
+    given = by_hand.image_defaults("sha256:x", {"Config": {"Env": ["A=b=c"], "Entrypoint": ["e"], "WorkingDir": "/"}})
+    assert ImageDefaults("sha256:x", (("A", "b=c"),), ("e",)) == given
+    assert ImageDefaults("sha256:x") == by_hand.image_defaults("sha256:x", {"Config": None})
 
 
 def test_a_container_that_was_renamed_is_nobodys_and_says_whose_it_was() -> None:
