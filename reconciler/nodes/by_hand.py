@@ -24,6 +24,9 @@ UNASKED = (
 )
 """Settings of a HostConfig that `container_create.payload` never makes, and that are empty or 0 where nobody did."""
 
+OF_ITSELF = {"SecurityOpt": ["label=disable"]}
+"""What Docker adds to a container that is privileged, or shares namespaces of the node: that itself is told."""
+
 OF_CONFIG = ("User", "WorkingDir", "StopSignal", "StopTimeout", "Healthcheck", "Tty", "OpenStdin", "NetworkDisabled")
 """Settings of a Config that a container has of its image, if at all."""
 
@@ -38,7 +41,7 @@ def unasked(host: Json, network: Json) -> Settings:
     """What a HostConfig sets and ours never do, with the networks it is connected to beside its own (`docker network
     connect`)."""
     more = sorted(set(network.get("Networks") or {}) - {str(host.get("NetworkMode", ""))})
-    plain = tuple((key, str(host[key])) for key in UNASKED if host.get(key))
+    plain = tuple((key, str(host[key])) for key in UNASKED if host.get(key) and host[key] != OF_ITSELF.get(key))
     return (*plain, *_otherwise(host), *((("Networks", ", ".join(more)),) if more else ()))
 
 

@@ -64,7 +64,7 @@ def test_what_a_hand_set_shows_and_what_we_make_does_not(store: str) -> None:
 
 HANDS: list[tuple[dict[str, Any], tuple[str, str]]] = [
     ({"SecurityOpt": ["seccomp=unconfined"]}, ("SecurityOpt", "['seccomp=unconfined']")),
-    ({"IpcMode": "host"}, ("IpcMode", "host")),
+    ({"IpcMode": "host", "SecurityOpt": ["label=disable"]}, ("IpcMode", "host")),
     ({"Init": True}, ("Init", "True")),
     ({"MemorySwappiness": 0}, ("MemorySwappiness", "0")),
     ({"MaskedPaths": []}, ("MaskedPaths", "none")),
