@@ -4,6 +4,9 @@ What comes from elsewhere is never able to break a command, nor to let a plan pa
 loaded, raises, yields nonsense or does not answer in time objects to every plan.
 """
 
+import contextlib
+import re
+import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
@@ -12,6 +15,7 @@ from functools import cache, partial
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import module_from_spec
+from itertools import islice
 from pathlib import Path
 from threading import Thread
 from typing import TypeVar
@@ -22,7 +26,7 @@ from reconciler.core.objection import Level, Objection
 from reconciler.core.plan import Plan
 from reconciler.core.policies import Policy, PolicyContext, judged
 from reconciler.core.policies.built_in import IDS, budget, pinned, protected
-from reconciler.core.policies.judging import fault
+from reconciler.core.policies.judging import MOST, fault, words
 
 T = TypeVar("T")
 
@@ -79,11 +83,17 @@ def _of_point(point: EntryPoint) -> Iterator[Policy]:
     try:
         value = point.load()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it is of a package of the user's
-        yield fault(name, f"{type(error).__name__}: {error}")
+        yield fault(name, words(error))
         return
     for item in value if isinstance(value, (tuple, list)) else (value,):
         is_one = isinstance(item, Policy)
-        yield item if is_one else fault(name, f"{point.value} is {type(item).__name__}, not a Policy")
+        yield _named(item, name) if is_one else fault(name, f"{point.value} is {type(item).__name__}, not a Policy")
+
+
+def _named(policy: Policy, where: str) -> Policy:
+    """The policy, or a fault when its id is none that `policies.levels` could name."""
+    is_id = isinstance(policy.id, str) and re.fullmatch(r"\S+", policy.id)
+    return policy if is_id else fault(where, f"it has a policy whose id is {policy.id!r}: write a word")
 
 
 def _of_file(root: Path, name: str) -> Iterator[Policy]:
@@ -93,13 +103,15 @@ def _of_file(root: Path, name: str) -> Iterator[Policy]:
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it is of the user's
         yield fault(name, _located(error, root / name, name))
         return
-    policies = [item for item in found.values() if isinstance(item, Policy)]
+    policies = [_named(item, name) for item in found.values() if isinstance(item, Policy)]
     yield from policies or [fault(name, "it has no Policy at its top level")]
 
 
 def _executed(path: Path) -> Mapping[str, object]:
-    loader = _Source("fleet_policy", str(path))
-    module = module_from_spec(ModuleSpec("fleet_policy", loader, origin=str(path)))
+    name = f"fleet_policy:{path}"
+    loader = _Source(name, str(path))
+    module = module_from_spec(ModuleSpec(name, loader, origin=str(path)))
+    sys.modules[name] = module  # where dataclasses look for what a class of it was defined with
     loader.exec_module(module)
     return vars(module)
 
@@ -115,8 +127,8 @@ def _located(error: BaseException, path: Path, name: str) -> str:
     """The error with the line of the file that it came from."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     line = error.lineno if isinstance(error, SyntaxError) else (lines or [None])[-1]
-    said = error.msg if isinstance(error, SyntaxError) else str(error)
-    return f"{name}{f':{line}' if line else ''}: {type(error).__name__}: {said}"
+    said = f"{type(error).__name__}: {error.msg}" if isinstance(error, SyntaxError) else words(error)
+    return f"{name}{f':{line}' if line else ''}: {said}"
 
 
 def _outside(policy: Policy) -> Policy:
@@ -125,22 +137,28 @@ def _outside(policy: Policy) -> Policy:
 
 
 def _asked(judge: Callable[[PolicyContext], Iterable[Objection]], context: PolicyContext) -> list[Objection]:
-    return _in_time(lambda: list(judge(context)))
+    return _in_time(lambda: list(islice(judge(context), MOST + 1)))
 
 
 def _in_time(call: Callable[[], T]) -> T:
-    """What the call returns or raises. On a thread that nobody waits for any more once its time is over."""
+    """What the call returns or raises. On a thread that nobody waits for any more once its time is over.
+
+    What it prints goes to standard error: on the other, a program may read a plan as JSON.
+    """
     future: Future[T] = Future()
 
     def run() -> None:
         try:
             future.set_result(call())
-        except BaseException as error:  # noqa: BLE001 - it is raised where the answer is waited for
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - it is raised where the answer is waited for
             future.set_exception(error)
+        except BaseException as error:  # noqa: BLE001 - there it would end the command, as if a person had
+            future.set_exception(RuntimeError(repr(error)).with_traceback(error.__traceback__))
 
-    Thread(target=run, daemon=True, name="fleet-policy").start()
     try:
-        return future.result(ANSWER_S)
+        with contextlib.redirect_stdout(sys.stderr):
+            Thread(target=run, daemon=True, name="fleet-policy").start()
+            return future.result(ANSWER_S)
     except TimeoutError:
         if future.done():
             raise

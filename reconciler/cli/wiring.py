@@ -154,9 +154,9 @@ def stop_on_signals(say_so: str | None = "stopping: no new steps; once more to l
 
 
 def commit_of(fleet: "Fleet") -> str | None:
-    """The commit the spec is of: git tracks every file it was read from, and nothing tracked in its folder is edited.
+    """The commit the spec is of: git tracks every file it is made of, and nothing tracked in its folder is edited.
 
-    Other files may lie there, such as the state or the vault: only what the spec was read from is part of it.
+    Other files may lie there, such as the state or the vault: part of it is what it was read from, and its policies.
     """
     import subprocess
 
@@ -184,7 +184,7 @@ def commit_of(fleet: "Fleet") -> str | None:
     if not any((folder / ".git").exists() for folder in (root, *root.parents)):
         return None
     read = [os.path.relpath(file, fleet.spec.root) for file in fleet.spec.files]
-    read += [NAME] if (root / NAME).exists() else []
+    read += [*fleet.spec.policies.files, *([NAME] if (root / NAME).exists() else [])]
     if git("ls-files", "--error-unmatch", "--", *read) is None:
         return None
     edited = git("status", "--porcelain", "--untracked-files=no", "--", ".")

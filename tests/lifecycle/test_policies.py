@@ -91,6 +91,9 @@ def test_nobody_is_asked_when_there_is_nothing_to_do(fleet: Commands, story: Sto
     assert 0 == fleet("plan").code
 
 
+UNNAMED = OURS.replace("few-nodes", "of-no-level")
+TOLD = 'f"takes {len(change.nodes)} nodes"'
+ENDLESS = OURS.replace("for change in context.plan.changes:", "while True:").replace("if len(change.nodes) > 1", "if 1")
 BROKEN = {
     "raise ValueError('no such rack')": "ours.py: the policy itself is broken: ours.py:1: ValueError: no such rack",
     "x = (": "ours.py:1: SyntaxError: ",
@@ -99,6 +102,16 @@ BROKEN = {
     OURS.replace("yield Objection(", "yield tuple("): "few-nodes: the policy itself is broken: TypeError: ",
     OURS.replace("few-nodes", "budget"): "budget: the policy itself is broken: there is a policy budget already",
     "import sys\nsys.exit(0)": "ours.py:2: SystemExit: 0",
+    OURS.replace("    for ", "    raise KeyboardInterrupt\n    for "): "broken: RuntimeError: KeyboardInterrupt()",
+    "import asyncio\nraise asyncio.CancelledError": "broken: ours.py:2: RuntimeError: CancelledError()",
+    UNNAMED.replace(", few)", ", few, 'strict')"): "broken: its level is 'strict'",
+    UNNAMED.replace(", few)", ", few, None)"): "broken: its level is None, not mandatory or advisory",
+    OURS.replace(TOLD, "5"): "few-nodes: the policy itself is broken: it yields an Objection whose summary is int, not",
+    OURS.replace('"few-nodes"', "7"): "ours.py: the policy itself is broken: it has a policy whose id is 7",
+    ENDLESS.replace(f"{TOLD}, change.gang", "'no'"): "it yields more than 10000 objections",
+    OURS.replace(
+        "    for ", "    class Odd(Exception):\n        __str__ = 1\n    raise Odd\n    for "
+    ): "broken: Odd\n",
 }
 
 
@@ -108,6 +121,23 @@ def test_a_policy_that_breaks_is_no_pass(fleet: Commands, story: Story, code: st
     done = fleet("apply", "--yes")
     assert (3, ()) == (done.code, story.nodes.mutations)
     assert BROKEN[code] in done.out.replace(" (mandatory)", "")
+
+
+def test_a_level_that_is_written_as_a_text_weighs_what_it_says(fleet: Commands, story: Story) -> None:
+    police(story, "{files: [ours.py]}", OURS.replace(", few)", ", few, 'mandatory')"))
+    assert (3, ()) == (fleet("apply", "--yes").code, story.nodes.mutations)
+
+
+def test_what_a_policy_prints_is_no_part_of_a_plan(fleet: Commands, story: Story) -> None:
+    police(story, "{files: [ours.py]}", OURS.replace("    for ", "    print('few of', context.now_s)\n    for "))
+    told = fleet("plan", "--json")
+    assert (1, True) == (len(told.json["objections"]), "few of" in told.err)
+
+
+def test_a_policy_may_be_made_of_dataclasses(fleet: Commands, story: Story) -> None:
+    kind = "from __future__ import annotations\nfrom dataclasses import dataclass\n"
+    police(story, "{files: [ours.py]}", f"{kind}@dataclass\nclass Limit:\n    nodes: int\n{OURS}")
+    assert "few-nodes (mandatory): pair-a/pair: takes 2 nodes" in fleet("plan").out
 
 
 def test_a_policy_that_does_not_answer_is_no_pass(

@@ -2,11 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 
 from reconciler.core.objection import Level, Objection
 from reconciler.core.plan import Plan
 from reconciler.core.policies.policy import Policy, PolicyContext
 from reconciler.core.withhold import going
+
+MOST = 10_000
+"""Objections of one policy: one that yields without end is broken."""
 
 MEND = "mend the policy, or take it out"
 
@@ -24,17 +28,52 @@ def judged(plan: Plan, policies: Iterable[Policy], now_s: float, levels: Mapping
 
 def _of(policy: Policy, context: PolicyContext, levels: Mapping[str, Level]) -> Iterator[Objection]:
     """What one policy says. One that breaks is no pass: nobody knows what it would have forbidden."""
-    level = levels.get(policy.id, policy.level)
     try:
-        said = list(policy.judge(context))
+        said = _all(policy.judge(context))
+        level = _level(levels.get(policy.id, policy.level))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it may be of the user's
-        yield _broken(policy, str(error) if isinstance(error, PolicyError) else f"{type(error).__name__}: {error}")
+        yield _broken(policy, words(error))
         return
-    for item in said:
-        if isinstance(item, Objection):
-            yield replace(item, policy=policy.id, level=level)
-        else:
-            yield _broken(policy, f"it yields {type(item).__name__}, not an Objection")
+    yield from (_checked(policy, level, item) for item in said)
+
+
+def _all(said: Iterable[object]) -> list[object]:
+    found = list(islice(said, MOST + 1))
+    if len(found) > MOST:
+        raise PolicyError(f"it yields more than {MOST} objections")
+    return found
+
+
+def _level(value: object) -> Level:
+    """One that is written as a text weighs what it says; one that is none would let everything pass."""
+    try:
+        return Level(value)  # type: ignore[arg-type] # that is what is asked
+    except ValueError:
+        raise PolicyError(f"its level is {value!r}, not mandatory or advisory") from None
+
+
+def _checked(policy: Policy, level: Level, item: object) -> Objection:
+    """What it yields, of texts that can be shown and written down."""
+    if not isinstance(item, Objection):
+        return _broken(policy, f"it yields {type(item).__name__}, not an Objection")
+    texts = (item.summary, item.gang, item.hint)
+    for name, text in zip(("summary", "gang", "hint"), texts, strict=True):
+        if not isinstance(text, str):
+            return _broken(policy, f"it yields an Objection whose {name} is {type(text).__name__}, not a text")
+    summary, gang, hint = map(_writable, texts)
+    return Objection(summary, gang, hint, policy.id, level)
+
+
+def _writable(text: str) -> str:
+    return text.encode(errors="backslashreplace").decode()
+
+
+def words(error: BaseException) -> str:
+    """What went wrong in code of somebody else's, whose errors may be broken, too."""
+    try:
+        return _writable(str(error) if isinstance(error, PolicyError) else f"{type(error).__name__}: {error}")
+    except Exception:  # noqa: BLE001 - see above
+        return type(error).__name__
 
 
 def _broken(policy: Policy, why: str) -> Objection:

@@ -55,6 +55,14 @@ def removed(folder: Path) -> None:
     (folder / "lanes/a.yaml").unlink()
 
 
+def policed(folder: Path) -> None:
+    """By a file that git does not have: who may stop what is no part of the commit."""
+    (folder / "ours.py").write_text("")
+    (folder / "fleet.yaml").write_text(INCLUDING + "policies: {files: [ours.py]}\n")
+    git(folder, "add", "fleet.yaml")
+    git(folder, "-c", "user.name=o", "-c", "user.email=o@invalid", "commit", "-qm", "second")
+
+
 def locked(folder: Path) -> None:
     (folder / NAME).write_text(lock_text(NO_LOCK))
 
@@ -70,7 +78,7 @@ def test_what_lies_beside_the_spec_is_no_part_of_it(repository: Path) -> None:
     assert git(repository, "rev-parse", "HEAD") == commit(repository)
 
 
-@pytest.mark.parametrize("change", [edited, added, removed, locked])
+@pytest.mark.parametrize("change", [edited, added, removed, policed, locked])
 def test_a_spec_that_differs_from_the_commit_is_of_none(repository: Path, change: Callable[[Path], None]) -> None:
     change(repository)
     assert commit(repository) is None
