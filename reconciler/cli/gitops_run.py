@@ -97,10 +97,11 @@ def follow(
 
     async def work_on() -> int:
         agent = Agent(place, mirror, options, loaded, log, tell)
+        agent.has_folder = is_taken
         with _endpoint(agent, metrics_listen, log), _woken(agent, place):
             return await agent.run(once=once)
 
-    with place.taken():
+    with place.taken() as is_taken:
         code = run(context, work_on())
     if as_json:
         say_json(place.told())

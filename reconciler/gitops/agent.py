@@ -15,10 +15,12 @@ from reconciler.core.envelope import Told
 from reconciler.core.gitops import events
 from reconciler.core.gitops.decide import decide
 from reconciler.core.gitops.decision import Adopt, Apply, Commit, Decision, GiveUp, Heal, Look, Seen
+from reconciler.core.gitops.forward import forward
 from reconciler.core.gitops.looks import Planned, learned
 from reconciler.core.gitops.memory import Remembered
 from reconciler.core.outcome import Exit
 from reconciler.gitops.carrying import Carrying, Done
+from reconciler.gitops.commits import Known, known
 from reconciler.gitops.endpoint import Metrics
 from reconciler.gitops.git import GitError
 from reconciler.gitops.log import Log
@@ -29,12 +31,14 @@ from reconciler.gitops.rules import Rules, rules_of
 from reconciler.gitops.standing import Standing
 from reconciler.gitops.telling import Telling
 from reconciler.gitops.waiting import broken_off, first_of
-from reconciler.gitops.workplace import Workplace
+from reconciler.gitops.workplace import WorkError, Workplace
 from reconciler.images.errors import SupplyError
 from reconciler.nodes.errors import NodeError
 
 AT_ONCE = 8
 """So often the agent looks again without a rest: a commit, its end, what came meanwhile."""
+
+START_AGAIN = "what it remembered is gone with it: start the agent again, and it begins anew"
 
 LONGEST_REST_S = 600.0
 """Between two tries of a remote that does not answer, unless the interval is longer."""
@@ -71,7 +75,10 @@ class Turn:
 
 
 class Agent:
-    """Follows one branch. Set `wake` to have it look at once, `stopping` to end it."""
+    """Follows one branch. Set `wake` to have it look at once, `stopping` to end it.
+
+    `has_folder`: whether the work folder is the one that it took.
+    """
 
     def __init__(
         self,
@@ -92,6 +99,7 @@ class Agent:
         self.standing = Standing(workplace, log, tell, self.metrics, now)
         self.telling = Telling(log)
         self.load = load
+        self.has_folder: Callable[[], bool] = lambda: True
         self._log = log
         self._tell = tell
         self._now = now
@@ -114,6 +122,8 @@ class Agent:
         turning = 0
         while not self.stopping.is_set():
             self.beat()
+            if not self.has_folder():
+                raise WorkError(f"{self.workplace.folder} was removed or replaced while the agent ran", START_AGAIN)
             is_more = await self._unless_stopping(self._turned())
             turning = turning + 1 if is_more else 0
             if is_more and turning < AT_ONCE:
@@ -159,50 +169,43 @@ class Agent:
         return head
 
     async def _begun(self, looks: Looks, head: str | None) -> Turn:
-        memory = Memory(self._place)
-        remembered = memory.recalled()
-        commit = await self._commit(head, remembered, memory, looks) if head else None
-        if head not in looks.fleets and remembered.applied is not None:
-            await looks.broken_by(remembered.applied)
-        fleet = looks.fleets.get(head or "") or looks.fleets.get(remembered.applied or "")
-        if fleet is not None and fleet.folder != self._place:
-            self._place = fleet.folder
-            memory = Memory(self._place)
+        found = await self._known(looks, head)
+        if found.fleet is not None and found.fleet.folder != self._place:
+            self._place = found.fleet.folder
             self.standing.keeps(str(self._place))
-        spec = fleet.spec if fleet is not None else None
-        if spec is not None:
-            self.telling.about(spec)
-        return Turn(looks, memory, commit, rules_of(spec, self._now(), self.options.heal), {})
+            found = await self._known(looks, head)  # what was applied last is remembered there
+        if found.fleet is not None:
+            self.telling.about(found.fleet.spec)
+        return self._turn(looks, found)
 
-    async def _commit(self, head: str, remembered: Remembered, memory: Memory, looks: Looks) -> Commit:
-        """What is to be known of the newest commit. What nobody vouches for is not even read."""
-        accepted = memory.accepted()
-        before = remembered.applied
-        descends = before is None or await self.mirror.descends(head, before)
-        if not descends and accepted is not None and accepted.before == before:
-            descends = await self.mirror.descends(head, accepted.commit)
-        unsigned = await self.mirror.unsigned(head) if descends else None
-        broken = await looks.broken_by(head) if descends and unsigned is None else None
-        return Commit(head, descends, unsigned, broken)
+    async def _known(self, looks: Looks, head: str | None) -> Known:
+        return await known(looks, Memory(self._place), head, self.standing.failed)
+
+    def _turn(self, looks: Looks, found: Known) -> Turn:
+        spec = found.fleet.spec if found.fleet is not None else None
+        return Turn(looks, Memory(self._place), found.commit, rules_of(spec, self._now(), self.options.heal), {})
 
     async def _decided(self, turn: Turn) -> Decision:
         """Ask what to do until it is more than a look."""
         while True:
-            remembered, now_s = turn.memory.recalled(), self._now()
-            suspended = turn.memory.suspended(now_s)
-            seen = Seen(now_s, turn.head, remembered, turn.plans, suspended, turn.rules.opening, turn.rules.settings)
+            seen = self._seen(turn)
             decision = decide(seen)
             if isinstance(decision, Look):
                 await self._looked(turn, decision.commit)
             elif isinstance(decision, Adopt):
                 self._adopt(turn, decision.commit)
             elif isinstance(decision, GiveUp):
-                turn.memory.update(partial(Remembered.giving_up, why=dict(decision.why), now_s=now_s))
+                turn.memory.update(partial(Remembered.giving_up, why=dict(decision.why), now_s=seen.now_s))
                 self.standing.gave_up(dict(decision.why))
             else:
-                self.standing.decided(turn.head, decision, turn.memory.recalled(), suspended, turn.plans)
+                self.standing.decided(turn.head, decision, turn.memory.recalled(), seen.suspended, turn.plans)
                 self._tidy(turn)
                 return decision
+
+    def _seen(self, turn: Turn) -> Seen:
+        now_s, rules = self._now(), turn.rules
+        suspended = turn.memory.suspended(now_s)
+        return Seen(now_s, turn.head, turn.memory.recalled(), turn.plans, suspended, rules.opening, rules.settings)
 
     def _adopt(self, turn: Turn, commit: str) -> None:
         planned = turn.planned(commit)
@@ -245,6 +248,7 @@ class Agent:
                 )
             finally:
                 self._carrying = None
+                self.standing.rested()
             await self._learned(turn, decision.commit)
             return self._ended(done)
         if turn.head is not None:
@@ -258,17 +262,20 @@ class Agent:
     async def superseding(self, commit: str, head: str, looks: Looks) -> str | None:
         """Fetch; the newest commit where it may take the place of `commit`, which is being carried out, else None.
 
-        `head`: the newest one when that began. One that is not fit interrupts nothing.
+        `head`: the newest one when that began. One that would not be carried out itself interrupts nothing: what is
+        stopped by then would stay so.
         """
         self.beat()
         newest = await self._fetched()
         if newest is None or newest in {head, commit}:
             return None
-        memory = Memory(self._place)
-        found = await self._commit(newest, memory.recalled(), memory, looks)
-        if found.descends and found.unsigned is None and found.broken is None:
+        turn = self._turn(looks, await self._known(looks, newest))
+        if isinstance(forward(self._seen(turn)), Look):
+            turn.plans[newest] = await looks.planned(newest)
+        ahead = forward(self._seen(turn))
+        if isinstance(ahead, Apply | Adopt):
             return newest
-        self._log.warn(f"{newest[:12]} came meanwhile, and is not fit to take over", commit=newest)
+        self.standing.unfit(newest, getattr(ahead, "why", "") or getattr(ahead, "summary", ""))
         return None
 
     async def _rest(self) -> None:

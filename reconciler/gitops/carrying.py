@@ -14,6 +14,7 @@ from reconciler.core.gitops.memory import Outcome
 from reconciler.core.outcome import Exit
 from reconciler.core.plan import only_gangs
 from reconciler.fleet import Fleet
+from reconciler.gitops.git import GitError
 from reconciler.gitops.looking import Looks
 from reconciler.gitops.memory import Memory
 from reconciler.images.errors import SupplyError
@@ -102,8 +103,8 @@ class Carrying:
             looks = Looks(agent.workplace, agent.mirror, agent.options.path, agent.load)
             try:
                 self._newer = await agent.superseding(commit, self._head, looks)
-            except (state.StateError, NodeError, OSError) as error:
-                agent.standing.failed("fetch", str(error), getattr(error, "hint", ""))
+            except (GitError, state.StateError, NodeError, SupplyError, OSError) as error:
+                agent.standing.failed("watch", str(error), getattr(error, "hint", ""))
             finally:
                 await looks.close()
             if self._newer is not None:

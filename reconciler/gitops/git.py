@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from reconciler.nodes.child_env import child_environment
 from reconciler.threads import in_thread
@@ -32,20 +32,25 @@ PROXIES = ("http_proxy", "https_proxy", "no_proxy", "all_proxy", "HTTPS_PROXY", 
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=15 -o ServerAliveCountMax=3"
 """Nobody answers a question, and a silent host is given up. `GIT_SSH_COMMAND` says otherwise."""
 
-HELPER = '!f() { echo "username=$FLEET_GIT_USER"; echo "password=$FLEET_GIT_PASSWORD"; }; f'
+HELPER = '!f() { printf "username=%s\\npassword=%s\\n" "$FLEET_GIT_USER" "$FLEET_GIT_PASSWORD"; }; f'
+"""`echo` would take a backslash of a password for something else."""
 
 
 class GitError(Exception):
-    """Git could not do it: what, in one line, and what to do about it."""
+    """Git could not do it: what, in one line, and what to do about it. `is_late`: it was ended, and said nothing."""
 
-    def __init__(self, summary: str, hint: str = "") -> None:
+    def __init__(self, summary: str, hint: str = "", *, is_late: bool = False) -> None:
         super().__init__(summary)
         self.hint = hint
+        self.is_late = is_late
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where the branch is. `url` holds no password; `user` and `password` are empty where none are given."""
+    """Where the branch is. `url` holds no password; `user` and `password` are empty where none are given.
+
+    A user without a password is a token, as some forges want it.
+    """
 
     url: str
     user: str = field(default="", repr=False)
@@ -53,6 +58,19 @@ class Source:
 
     def __str__(self) -> str:
         return self.url
+
+    @property
+    def root(self) -> str:
+        """The host that the password is for: where a redirect leads to another one, that one is not told it."""
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc}"
+
+    def redacted(self, text: str) -> str:
+        """The text without what nobody is to see, also as a URL spells it."""
+        hidden, mark = (self.password, "") if self.password else (self.user, "@")
+        for spelt in sorted({hidden, quote(hidden, safe=""), quote(hidden)}, key=len, reverse=True):
+            text = text.replace(f"{spelt}{mark}", f"[redacted]{mark}") if spelt else text
+        return text
 
 
 def source_of(text: str) -> Source:
@@ -114,7 +132,7 @@ class Git:
             out, err = process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
             _end(process)
-            raise GitError(f"git {_verb(command)} did not end within {timeout_s:g} s") from None
+            raise GitError(f"git {_verb(command)} did not end within {timeout_s:g} s", is_late=True) from None
         if process.returncode != 0:
             raise GitError(f"git {_verb(command)}: {self._told(err) or f'exit {process.returncode}'}")
         return out.decode("utf-8", "replace").rstrip("\n")
@@ -132,7 +150,7 @@ class Git:
         }
         if self.source.user or self.source.password:
             own |= {"FLEET_GIT_USER": self.source.user, "FLEET_GIT_PASSWORD": self.source.password}
-            settings["credential.helper"] = HELPER
+            settings[f"credential.{self.source.root}.helper"] = HELPER
         numbered = {"GIT_CONFIG_COUNT": str(len(settings))}
         for number, (key, value) in enumerate(settings.items()):
             numbered |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
@@ -144,9 +162,12 @@ class Git:
         lines = [line.strip() for line in err.decode("utf-8", "replace").splitlines() if line.strip()]
         marked = [line for line in lines if line.startswith(("fatal:", "error:", "ERROR:"))] or lines[-1:]
         text = "; ".join(line.partition(": ")[2] or line for line in marked[:2])
-        for hidden in filter(None, (self.source.password,)):
-            text = text.replace(hidden, "[redacted]")
-        return "".join(char if char.isprintable() else " " for char in text)[:500]
+        return printable(self.source.redacted(text))[:500]
+
+
+def printable(text: str) -> str:
+    """What others wrote, for a log or a terminal: nothing in it steers one."""
+    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def _verb(command: list[str]) -> str:

@@ -72,7 +72,8 @@ def _last(window: Window, now_s: float) -> float | None:
     Looked for backwards only roughly, then forwards from some hours before: so both directions agree on every moment,
     also around a change of the clocks.
     """
-    rough = next(CronSim(window.cron, _moment(window, now_s + 1), reverse=True), None)
+    before = CronSim(window.cron, _moment(window, now_s + 1), reverse=True)
+    rough = next((item for item in before if item.timestamp() <= now_s), None)
     if rough is None:
         return None
     beginnings = CronSim(window.cron, _moment(window, rough.timestamp() - CHANGE_S))

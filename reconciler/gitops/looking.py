@@ -1,5 +1,6 @@
 """From a commit to what it would do: its files, its spec, a look at the nodes, a plan with what is withheld of it."""
 
+import errno
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,6 +23,9 @@ Load = Callable[[Path], Fleet]
 
 SPEC = "fleet.yaml"
 """The spec in the folder that is named, where no file is."""
+
+IN_A_TREE = frozenset({errno.EEXIST, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EINVAL})
+"""What the files of a commit may be at fault for, and no disk is: a folder for a file, a file for a folder."""
 
 
 class BrokenError(Exception):
@@ -67,7 +71,7 @@ class Looks:
         """What a look at the nodes says of a commit; None when its files are not to be had. Raises `StateError`."""
         try:
             fleet = await self.fleet(commit)
-        except (BrokenError, GitError):
+        except (BrokenError, GitError, OSError):
             return None
         observed = await fleet.observe()
         plan = fleet.plan(observed, commit=commit, allow_empty=fleet.spec.gitops.allow_empty)
@@ -93,9 +97,14 @@ class Looks:
         try:
             fleet = self.load(file)
             fleet.folder = self.workplace.place(fleet.spec.state)
-        except (specs.SpecErrors, LockError, state.StateError, NodeError, UnicodeError) as error:
+            self.workplace.link(fleet.spec)
+        except (specs.SpecErrors, LockError, state.StateError, NodeError, ValueError, RuntimeError) as error:
             raise BrokenError(str(error).replace(f"{tree}/", "")) from None
-        self.workplace.link(fleet.spec)
+        except OSError as error:
+            if error.errno not in IN_A_TREE:
+                raise
+            name = str(error.filename or file).replace(f"{tree}/", "")
+            raise BrokenError(f"{name}: {(error.strerror or str(error)).lower()}") from None
         return fleet
 
 

@@ -8,7 +8,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from reconciler.gitops.git import FETCH_S, Git, GitError, Source
+from reconciler.gitops.git import FETCH_S, Git, GitError, Source, printable
 
 HEAD = "refs/fleet/head"
 """Where the newest commit of the branch is kept."""
@@ -57,7 +57,15 @@ class Mirror:
             return False
         if not await self.git.works("rev-parse", "--verify", "--quiet", HEAD):
             return not any((self.folder / "objects/pack").glob("*.pack"))
-        return await self.git.works("fsck", "--connectivity-only", "--no-dangling", "--no-progress", HEAD)
+        return not await self.is_damaged()
+
+    async def is_damaged(self) -> bool:
+        """Whether something that is here cannot be read, file contents too; a check that has no end finds nothing."""
+        try:
+            await self.git("fsck", "--no-dangling", "--no-progress", HEAD)
+        except GitError as error:
+            return not error.is_late
+        return False
 
     async def descends(self, commit: str, before: str) -> bool:
         """Whether `commit` is `before` or comes after it; what is not in its history it does not come after."""
@@ -73,7 +81,7 @@ class Mirror:
     async def subject(self, commit: str) -> str:
         """The first line of its message, for people; empty where it cannot be read."""
         try:
-            return (await self.git("log", "-1", "--format=%s", commit))[:200]
+            return printable(await self.git("log", "-1", "--format=%s", commit))[:200]
         except GitError:
             return ""
 
@@ -107,6 +115,10 @@ class Mirror:
         try:
             await self.git("read-tree", commit, more=plain)
             await self.git("--work-tree", str(folder), "checkout-index", "--all", "--quiet", more=plain)
+        except GitError:
+            if await self.is_damaged():
+                shutil.rmtree(self.folder, ignore_errors=True)  # fetched anew at the next look
+            raise
         finally:
             index.unlink(missing_ok=True)
         insist_on_links_within(folder)
@@ -128,8 +140,12 @@ class Mirror:
 
 
 def insist_on_links_within(folder: Path) -> None:
-    """Raises `TreeError` for a symbolic link that leads out of the folder."""
+    """Raises `TreeError` for a symbolic link that leads out of the folder, or nowhere but round in a circle."""
     root = folder.resolve()
     for path in folder.rglob("*"):
-        if path.is_symlink() and not path.resolve().is_relative_to(root):
+        try:
+            is_fit = not path.is_symlink() or path.resolve().is_relative_to(root)
+        except (RuntimeError, OSError):  # a circle: which of them depends on the version of Python
+            raise TreeError(f"{path.relative_to(folder)} is a link that leads to itself") from None
+        if not is_fit:
             raise TreeError(f"{path.relative_to(folder)} is a link that leads out of the repository")

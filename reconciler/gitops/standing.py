@@ -21,6 +21,9 @@ from reconciler.gitops.workplace import Workplace
 
 SCHEMA = "fleet.gitops/1"
 
+CUT_OFF = frozenset({"fetch", "files"})
+"""What keeps a commit from being looked at."""
+
 FAULTS = frozenset({Bar.BROKEN, Bar.UNSIGNED, Bar.NOT_FORWARD})
 """What is wrong with the commit itself: an error, and no refusal."""
 
@@ -79,7 +82,7 @@ class Standing:
         if self._is_news(what, summary):
             self._tell(events.LookFailed(what, summary))
             self._log.warn(f"{summary}\n{hint}" if hint else summary, what=what)
-        self._is_cut_off = self._is_cut_off or what == "fetch"
+        self._is_cut_off = self._is_cut_off or what in CUT_OFF
         self._decided = Exit.ERROR
         self._write(**{"fetch_error" if what == "fetch" else "error": summary})
 
@@ -103,7 +106,8 @@ class Standing:
         self._decided = _exit_of(decision, plans.get(commit or ""))
         self._say(commit, decision)
         self._count(decision, remembered, suspended, commit)
-        self._said.pop("look", None)
+        for about in ("look",) if head is not None and head.missing is not None else ("look", "files"):
+            self._said.pop(about, None)
         self._write(
             error=None,
             looked_s=self.now(),
@@ -134,6 +138,11 @@ class Standing:
         self._tell(event)
         self._log.info(f"{event.by[:12]} takes the place of {event.commit[:12]}: interrupting", commit=event.by)
 
+    def unfit(self, commit: str, why: str) -> None:
+        """A newer commit that does not take over: said once, it is asked about at every look."""
+        if self._is_news("unfit", f"{commit} {why}"):
+            self._log.warn(f"{commit[:12]} came meanwhile, and interrupts nothing: {why}", commit=commit)
+
     def tried(self, event: events.AttemptEnded) -> None:
         """An apply is over."""
         self._tell(event)
@@ -149,7 +158,11 @@ class Standing:
     def ended(self, code: Exit) -> None:
         """What a turn carried out ended with this code."""
         self._exit = code
+
+    def rested(self) -> None:
+        """Nothing is carried out any more, however that ended."""
         self._metrics.applying.set(0)
+        self._said.pop("watch", None)
         self._write(doing=None)
 
     def rests(self, until_s: float) -> None:

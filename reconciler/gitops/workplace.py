@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,8 +70,13 @@ class Workplace:
         """Remove the trees of all other commits, and what an agent that died left half written."""
         trees = self.folder / "trees"
         for path in trees.iterdir() if trees.is_dir() else ():
-            if path.name not in commits:
+            if path.name in commits:
+                continue
+            if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
+            else:  # the index that git wrote a tree by
+                with contextlib.suppress(OSError):
+                    path.unlink()
 
     def point(self, commit: str) -> None:
         """Let `current` lead to the files of this commit."""
@@ -95,7 +100,7 @@ class Workplace:
         """
         place = self.place(spec.state)
         inside = {spec.root / (spec.state or FOLDER): place} if isinstance(place, Path) else {}
-        vault = spec.images.vault
+        vault = Path(os.path.normpath(spec.images.vault)) if spec.images.vault is not None else None
         if vault is not None and vault.is_relative_to(spec.root):
             inside[vault] = self.folder / "vault"
         for link, target in inside.items():
@@ -105,8 +110,11 @@ class Workplace:
                 link.symlink_to(target.absolute())
 
     @contextlib.contextmanager
-    def taken(self) -> Iterator[None]:
-        """The folder, for one agent. Raises `BusyError`, which says who has it, and `OSError`."""
+    def taken(self) -> Iterator[Callable[[], bool]]:
+        """The folder, for one agent: what it yields tells whether it still is.
+
+        Raises `BusyError`, which says who has it, and `OSError`.
+        """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -115,7 +123,7 @@ class Workplace:
                 raise BusyError(f"another agent works in {self.folder}: process {holder}", "one folder, one agent")
             os.ftruncate(handle, 0)
             os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
-            yield
+            yield lambda: _leads_to(self.folder / "lock", handle)
         finally:
             os.close(handle)
 
@@ -169,6 +177,13 @@ class Workplace:
         except (OSError, ValueError):
             return None
         return found if isinstance(found, dict) else None
+
+
+def _leads_to(path: Path, handle: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(handle))
+    except OSError:
+        return False
 
 
 def _locked(handle: int) -> bool:

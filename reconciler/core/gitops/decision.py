@@ -16,13 +16,19 @@ class Commit:
 
     `descends`: whether it is the last applied one or comes after it; None where that cannot be told. `unsigned`: why
     its signature is not accepted, None when it is, or none is asked for. `broken`: why its spec cannot be used, else
-    None.
+    None. `missing`: why its files are not to be had now, else None.
     """
 
     id: str
     descends: bool | None = None
     unsigned: str | None = None
     broken: str | None = None
+    missing: str | None = None
+
+    @property
+    def is_fit(self) -> bool:
+        """Whether nothing is wrong with the commit itself, as far as is known."""
+        return self.descends is not False and not (self.unsigned or self.broken or self.missing)
 
 
 @dataclass(frozen=True)

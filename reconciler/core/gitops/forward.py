@@ -7,7 +7,7 @@ from functools import cached_property
 from reconciler.core.gitops.decision import Adopt, Apply, Bar, Commit, Decision, Look, Nothing, Seen, Stop, Wait
 from reconciler.core.gitops.guards import protected, stopped
 from reconciler.core.gitops.looks import Planned, lanes_told
-from reconciler.core.gitops.memory import BAD, TRIED, Attempt, Outcome, Suspension
+from reconciler.core.gitops.memory import BAD, TRIED, Attempt, Outcome, Suspension, age_s
 from reconciler.core.gitops.settings import Settings, pause_s
 from reconciler.core.gitops.windows import Opening
 from reconciler.core.groups import groups
@@ -99,7 +99,11 @@ def _sound(seen: Seen, head: Commit) -> Decision | None:
     return Stop(Bar.BROKEN, f"the spec of {head.id[:12]} cannot be used: {head.broken}", "push a commit that mends it")
 
 
-GATES: tuple[Callable[[Seen, Commit], Decision | None], ...] = (_only_forward, _signed, _sound)
+def _there_to_read(seen: Seen, head: Commit) -> Decision | None:
+    return None if head.missing is None else Wait(f"the files of {head.id[:12]} are not to be had: {head.missing}")
+
+
+GATES: tuple[Callable[[Seen, Commit], Decision | None], ...] = (_only_forward, _signed, _sound, _there_to_read)
 """What a commit has to pass before the fleet is looked at for it."""
 
 
@@ -171,8 +175,9 @@ def _tried(case: Case) -> Iterator[Decision]:
 def _pausing(case: Case) -> Iterator[Decision]:
     """What failed is not tried again at once, though it looks different now."""
     failed = [item for item in case.attempts if item.outcome in BAD]
-    until_s = failed[-1].at_s + pause_s(case.seen.settings, len(failed)) if failed else 0.0
-    if case.seen.now_s < until_s:
+    pause = pause_s(case.seen.settings, len(failed))
+    until_s = failed[-1].at_s + pause if failed else 0.0
+    if failed and age_s(failed[-1].at_s, case.seen.now_s) < pause:
         yield Wait(f"{case.head.id[:12]} failed {len(failed)} times: it is tried again later", until_s)
 
 

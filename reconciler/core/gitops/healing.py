@@ -12,6 +12,7 @@ from reconciler.core.gitops.decision import Bar, Decision, GiveUp, Heal, Look, N
 from reconciler.core.gitops.forward import suspended
 from reconciler.core.gitops.guards import protected, stopped
 from reconciler.core.gitops.looks import Planned, lanes_told
+from reconciler.core.gitops.memory import age_s
 from reconciler.core.gitops.settings import pause_s
 from reconciler.core.groups import groups
 
@@ -139,11 +140,12 @@ def _repairs(ward: Ward) -> Iterator[Decision]:
 
 def _heals(seen: Seen, gang: str) -> list[float]:
     """When it was repaired within the span that counts."""
-    since_s = seen.now_s - seen.settings.heal_within_s
-    return [item.at_s for item in seen.remembered.heals if item.gang == gang and item.at_s > since_s]
+    heals = (item.at_s for item in seen.remembered.heals if item.gang == gang)
+    return [at_s for at_s in heals if age_s(at_s, seen.now_s) < seen.settings.heal_within_s]
 
 
 def _ready_s(seen: Seen, gang: str) -> float:
-    """From when on it may be repaired again."""
+    """From when on it may be repaired again; 0 when it may be now."""
     times = _heals(seen, gang)
-    return max(times) + pause_s(seen.settings, len(times)) if times else 0.0
+    pause = pause_s(seen.settings, len(times))
+    return max(times) + pause if times and age_s(max(times), seen.now_s) < pause else 0.0

@@ -16,6 +16,13 @@ SUSPENDED = "gitops.suspended"
 """Under this name the recorded state has the suspension, apart from what the agent writes: people come at any time."""
 
 
+def age_s(at_s: float, now_s: float) -> float:
+    """How long ago something was. What is recorded of a moment ahead (the clock was set back) is as far behind: so it
+    holds nothing up until a time that may be years away.
+    """
+    return abs(now_s - at_s)
+
+
 class Outcome(StrEnum):
     """How an attempt ended."""
 

@@ -143,6 +143,7 @@ MOMENTS = st.one_of(
 
 @given(CRONS, st.sampled_from([60.0, HOUR, 5 * HOUR]), st.sampled_from([BERLIN, "UTC", "Australia/Lord_Howe"]), MOMENTS)
 @example("30 2 * * *", HOUR, BERLIN, at("2026-03-29 03:30"))
+@example("0 */3 * * *", 5 * HOUR, BERLIN, at("2026-03-31 00:00") - 0.5)  # one has begun, the next one nearly has
 @settings(max_examples=60, deadline=None)
 def test_it_is_in_a_span_exactly_while_one_that_began_has_not_ended(
     cron: str, for_s: float, zone: str, now: float
@@ -154,6 +155,12 @@ def test_it_is_in_a_span_exactly_while_one_that_began_has_not_ended(
         moment = began = following
     expected = began + for_s if began is not None and now < began + for_s else None
     assert expected == spans(window, now).ends_s
+
+
+def test_a_window_that_lasts_until_the_next_one_and_longer_has_no_gap() -> None:
+    daily = deny("0 22 * * *", DAY + HOUR)
+    for ago_s in (2.0, 0.9, 0.1, 0.0):
+        assert spans(daily, at("2026-11-30 22:00") - ago_s).ends_s is not None
 
 
 def test_the_section_of_a_spec_becomes_settings_and_windows() -> None:

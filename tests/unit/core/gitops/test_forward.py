@@ -189,6 +189,16 @@ def test_the_pause_after_failures_grows_up_to_a_cap(failures: int, pause: float)
     assert isinstance(decide(scene(UPGRADE, remembered=remembered, now_s=NOW_S + pause)), Apply)
 
 
+def test_a_clock_that_was_set_back_years_holds_no_commit_up() -> None:
+    remembered = tried(Outcome.FAILED, at_s=NOW_S + 90e6)
+    assert isinstance(decide(scene(UPGRADE, remembered=remembered)), Apply)
+
+
+def test_a_commit_whose_files_are_not_to_be_had_waits() -> None:
+    missing = replace(scene(UPGRADE), head=Commit(HEAD, descends=True, missing="the disk is full"))
+    assert Wait(f"the files of {HEAD[:12]} are not to be had: the disk is full") == decide(missing)
+
+
 def test_a_new_commit_does_not_wait_for_what_failed_before_it() -> None:
     remembered = replace(tried(*[Outcome.NEEDS_A_PERSON] * 4, at_s=NOW_S))
     newer = "2" * 40

@@ -163,6 +163,14 @@ def test_the_pause_between_two_repairs_grows(ago_s: tuple[float, ...], until_s: 
     assert isinstance(settled(*later), Heal)
 
 
+def test_a_clock_that_was_set_back_years_holds_no_repair_up() -> None:
+    ahead = healed(-90e6, -91e6, -92e6, -93e6)
+    assert Heal(HEAD, ("c/b",)) == settled(*seen(GONE_B, remembered=ahead))
+    a_little = settled(*seen(GONE_B, remembered=healed(-2.0)))
+    assert isinstance(a_little, Wait)  # a step of the clock is no new budget
+    assert NOW_S + 62 == a_little.until_s
+
+
 def test_the_pause_of_one_lane_does_not_hold_up_another() -> None:
     both = but(GONE_B, facts("n2", container(A, 1, state="exited")))
     assert Heal(HEAD, ("c/a",)) == settled(*seen(both, remembered=healed(1.0)))
