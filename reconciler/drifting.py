@@ -13,6 +13,7 @@ from reconciler.core.drift import ClusterDrawn, NodeDrawn, Report, findings, mut
 from reconciler.core.gate import Verdict
 from reconciler.core.observed import Observed, Unknown
 from reconciler.core.status import FleetStatus, lane_status, unwanted, views
+from reconciler.execution.live_secrets import live_secrets, with_live_secrets
 from reconciler.version import TOOL
 
 if TYPE_CHECKING:
@@ -38,9 +39,12 @@ class Occasion:
 async def drift_report(fleet: "Fleet", observed: Observed, occasion: Occasion, *, probe: bool = False) -> Report:
     """The report of what was observed. Asks the heads of the lanes how they are; with `probe`, their questions, too."""
     past = asyncio.create_task(_remembered(fleet, occasion.at_s))
-    health, (seen, mute) = await asyncio.gather(
-        fleet.health(observed, probe=probe), fleet.with_running_models(observed, STORAGE_S)
+    health, (seen, mute), marks = await asyncio.gather(
+        fleet.health(observed, probe=probe),
+        fleet.with_running_models(observed, STORAGE_S),
+        live_secrets(fleet.nodes, observed, fleet.desired.fleet, STORAGE_S),
     )
+    seen = with_live_secrets(seen, marks)
     status = await fleet.status(observed, now_s=occasion.at_s, past=past, health=health)
     known = await past
     return report_of(fleet, seen, occasion, health, holds.shown(fleet, status, known.hands_off), mute)

@@ -71,7 +71,8 @@ class Container:
 
     `claims`: whose its labels say it is where its name says otherwise, so that it is nobody's: a copy, or renamed by
     hand. `unasked`: of one of ours, what its HostConfig sets and ours never do, as `docker update` does;
-    `settings`: what its Config says beside words and variables, its image's own with it.
+    `settings`: what its Config says beside words and variables, its image's own with it. `live_secrets`: marks of the
+    values that its secrets have in it now, where somebody who has the key has looked.
     """
 
     id: str
@@ -103,6 +104,7 @@ class Container:
     claims: Owner | None = None
     unasked: Settings = ()
     settings: Settings = ()
+    live_secrets: SecretMarks = NO_MARKS
 
     @property
     def is_running(self) -> bool:

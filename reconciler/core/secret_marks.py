@@ -3,10 +3,13 @@
 Who has the key can say of a value whether it is the marked one; who has it not learns nothing from a mark.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from reconciler.core.desired import ContainerSpec, SecretRef
+
+Mark = Callable[[str, str], str]
+"""The mark of a value under a key: of a reference and the value."""
 
 COMPARED = frozenset({"env", "file", "sops"})
 """Kinds of references that are looked at in every plan. A command may ask a person, cost, or never say the same."""

@@ -10,6 +10,7 @@ from reconciler.core.desired import ContainerSpec, ImagePin
 from reconciler.core.model_stock import FileProof
 from reconciler.core.models import ModelCopy, ModelFacts, ModelPlace
 from reconciler.core.observed import Container, LocalImage
+from reconciler.core.secret_marks import Mark
 from reconciler.core.transfer import Relay
 from reconciler.nodes.protocols import Containers, EngineAccess, Images, Models, Node, Observer, OnProgress, ProgramEnd
 
@@ -75,6 +76,10 @@ class FencedContainers:
         """See `Containers.run`."""
         await self.prove()
         return await self.containers.run(ref, words, timeout_s)
+
+    async def live_marks(self, ref: str, mark: Mark) -> Mapping[str, str]:
+        """See `Containers.live_marks`."""
+        return await self.containers.live_marks(ref, mark)
 
     def follow(self, ref: str, tail: int) -> AsyncIterator[str]:
         """See `Containers.follow`."""

@@ -27,7 +27,7 @@ UNASKED = (
 OF_ITSELF = {"SecurityOpt": ["label=disable"]}
 """What Docker adds to a container that is privileged, or shares namespaces of the node: that itself is told."""
 
-OF_CONFIG = ("User", "WorkingDir", "StopSignal", "StopTimeout", "Healthcheck", "Tty", "OpenStdin", "NetworkDisabled")
+OF_CONFIG = ("User", "WorkingDir", "StopSignal", "StopTimeout", "Healthcheck", "Tty", "OpenStdin")
 """Settings of a Config that a container has of its image, if at all."""
 
 SETS = ("Volumes", "ExposedPorts")

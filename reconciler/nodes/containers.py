@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from reconciler.core.desired import ContainerSpec
 from reconciler.core.observed import Container
 from reconciler.core.redaction import redactor
-from reconciler.core.secret_marks import references
+from reconciler.core.secret_marks import Mark, references
 from reconciler.nodes import container_create, inspect
 from reconciler.nodes.docker_engine import DockerEngine
 from reconciler.nodes.docker_sdk import DockerSdk
@@ -103,6 +103,15 @@ class SshContainers:
                 with contextlib.suppress(NodeError):  # a container without a shell keeps it
                     end = partial(_run, ref=ref, words=["sh", "-c", END_MARKED, "sh", mark], mark="")
                     await self._sdk.call(f"ending {words[0]} in {short_ids(ref)}", end, END_S)
+            raise
+
+    async def live_marks(self, ref: str, mark: Mark) -> Mapping[str, str]:
+        """The mark of the value that each secret has in it now, by env key; empty when there is no container."""
+        try:
+            return inspect.live_marks(await self._engine.get(f"/containers/{ref}/json"), mark)
+        except NodeError as error:
+            if error.kind is ErrorKind.NOT_FOUND:
+                return {}
             raise
 
     def follow(self, ref: str, tail: int) -> AsyncIterator[str]:

@@ -8,6 +8,7 @@ from reconciler.core import identity
 from reconciler.core.desired import EnvValue, ImagePin, Mount, SecretRef
 from reconciler.core.observed import Container, LocalImage
 from reconciler.core.preflight import SUFFIX, preflight_mark
+from reconciler.core.secret_marks import Mark
 from reconciler.nodes import by_hand
 
 Json = Mapping[str, Any]
@@ -91,6 +92,12 @@ def secret_values(found: Json) -> tuple[tuple[str, str], ...]:
     names = identity.secret_references(config.get("Labels") or {})
     pairs = (line.partition("=") for line in config.get("Env") or ())
     return tuple((name, value) for name, _, value in pairs if name in names)
+
+
+def live_marks(found: Json, mark: Mark) -> dict[str, str]:
+    """The mark of the value that each secret of a container has now, by env key. No value leaves here."""
+    references = identity.secret_references(found["Config"].get("Labels") or {})
+    return {name: mark(references[name], value) for name, value in secret_values(found)}
 
 
 def _bare(name: str) -> str:

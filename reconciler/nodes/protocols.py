@@ -13,6 +13,7 @@ from reconciler.core.desired import ContainerSpec, ImagePin
 from reconciler.core.hooks import HookCall
 from reconciler.core.leases import Claim, Holder
 from reconciler.core.observed import Container, LocalImage, NodeFacts, Source
+from reconciler.core.secret_marks import Mark
 from reconciler.core.transfer import Relay
 from reconciler.nodes.model_door import Models as Models  # noqa: PLC0414 - of these doors, too
 from reconciler.nodes.progress import OnProgress as OnProgress  # noqa: PLC0414
@@ -88,6 +89,12 @@ class Containers(Protocol):
         """Run a program in a running container, and wait for its end within `timeout_s`; one that cannot be found ends
         with 126 or 127. Past its time it is ended, where the container has a shell. Raises `NodeError` of kind CONFLICT
         where nothing runs.
+        """
+        ...
+
+    async def live_marks(self, ref: str, mark: Mark) -> Mapping[str, str]:
+        """The mark of the value that each secret of a container has in it now, by env key: no value is told. Empty when
+        there is no container.
         """
         ...
 

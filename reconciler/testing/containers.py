@@ -8,6 +8,7 @@ from reconciler.core.desired import ContainerSpec, EnvValue, SecretRef
 from reconciler.core.observed import RUNNING_STATES, Container, Owner
 from reconciler.core.preflight import preflight_mark
 from reconciler.core.redaction import redactor
+from reconciler.core.secret_marks import Mark
 from reconciler.testing.behaviours import Behaviour
 from reconciler.testing.clock import rfc3339
 
@@ -100,6 +101,11 @@ class SimContainer:
         """What it printed, as it is read: without the secrets it was given."""
         secrets = identity.secret_references(self.labels)
         return tuple(map(redactor((key, value) for key, value in self.env if key in secrets), lines))
+
+    def live_marks(self, mark: Mark) -> dict[str, str]:
+        """The mark of the value that each secret has now, by env key."""
+        secrets = identity.secret_references(self.labels)
+        return {key: mark(secrets[key], value) for key, value in self.env if key in secrets}
 
     def _shown_env(self) -> tuple[tuple[str, EnvValue], ...]:
         secrets = identity.secret_references(self.labels)

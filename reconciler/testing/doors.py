@@ -8,6 +8,7 @@ from reconciler.core.desired import ContainerSpec, ImagePin
 from reconciler.core.model_stock import FileProof
 from reconciler.core.models import ModelCopy, ModelFacts, ModelPlace
 from reconciler.core.observed import Container, LocalImage, NodeFacts
+from reconciler.core.secret_marks import Mark
 from reconciler.core.transfer import Relay
 from reconciler.nodes.errors import ErrorKind, NodeError
 from reconciler.nodes.protocols import HttpReply, OnProgress, ProgramEnd, Progress
@@ -85,6 +86,15 @@ class SimContainers:
             return ProgramEnd(*end) if end is not None else await forever()
 
         return await self._line.call("run", ref, run, timeout_s)
+
+    async def live_marks(self, ref: str, mark: Mark) -> Mapping[str, str]:
+        """The marks of what its secrets are in it now."""
+
+        def told() -> dict[str, str]:
+            found = self._runtime.find(ref)
+            return found.live_marks(mark) if found else {}
+
+        return await self._line.ask("inspect", ref, told)
 
     async def follow(self, ref: str, tail: int) -> AsyncIterator[str]:
         """The last lines and each new one until it stops."""

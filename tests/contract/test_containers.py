@@ -105,6 +105,16 @@ async def test_secrets_come_back_as_references(play: Scene, subject: Subject) ->
 
 
 @scene
+async def test_secrets_are_marked_by_reference_and_value_and_nothing_else_is(play: Scene, subject: Subject) -> None:
+    spec = replace(play.spec(SLEEPER), env=(("PLAIN", "p"), ("TOKEN", SecretRef("env:T"))))
+    labels = labels_of(spec, subject.name, play.image_id)
+    await play.node.containers.create(NAME, spec, play.image_id, labels, {"env:T": "s3cret=value"})
+    marks = await play.node.containers.live_marks(NAME, lambda reference, value: f"{reference} {len(value)}")
+    assert {"TOKEN": "env:T 12"} == dict(marks)
+    assert {} == dict(await play.node.containers.live_marks("nothing", lambda reference, value: value))
+
+
+@scene
 async def test_what_it_prints_is_read_without_its_secrets(play: Scene, subject: Subject) -> None:
     spec = replace(play.spec(TELLER), env=(("TOKEN", SecretRef("env:TOKEN")),))
     labels = labels_of(spec, subject.name, play.image_id)

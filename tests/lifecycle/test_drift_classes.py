@@ -48,6 +48,11 @@ def argv(story: Story) -> None:
     found.spec = replace(found.spec, command=(*found.spec.command, "--mine"))
 
 
+def variable(story: Story) -> None:
+    found = rank(story, "node3")
+    found.env = (*found.env, ("MINE", "1"))
+
+
 def policy(story: Story) -> None:
     rank(story, "node3").restart_policy = "always"
 
@@ -73,6 +78,7 @@ CAUSES: dict[str, tuple[Callable[[Story], object], tuple[str, str, str]]] = {
     "placement removed": (lambda story: story.place((("pair", "pair-a"),)), ("intent", "single-3/solo", "placement")),
     "another image wanted": (lambda story: story.use(story.next_image), ("intent", "pair-a/pair", "image")),
     "argv": (argv, ("config", "pair-a/pair/1@node2", "argv")),
+    "a variable": (variable, ("config", "single-3/solo/0@node3", "env.MINE")),
     "restart policy": (policy, ("config", "single-3/solo/0@node3", "restart")),
     "renamed": (rename, ("config", "single-3/solo/0@node3", "name")),
     "image content": (content, ("identity", "pair-a/pair/0@node1", "image")),

@@ -15,6 +15,7 @@ import pytest
 
 from reconciler.cli.main import run
 from reconciler.cli.wiring import Wiring
+from reconciler.core.drift import Finding
 from reconciler.core.events import Event
 from reconciler.core.outcome import Exit
 from reconciler.core.plan import Kind, Plan
@@ -133,7 +134,7 @@ def test_a_changed_secret_replaces_the_gang_in_plan_drift_and_apply(kind: str, k
     assert keeper.story.plan().is_settled
 
 
-async def drift(fleet: Fleet) -> object:
+async def drift(fleet: Fleet) -> tuple[Finding, ...]:
     return (await fleet.drift(await fleet.observe())).findings
 
 
@@ -320,3 +321,18 @@ def test_a_lane_without_secrets_resolves_none_and_needs_no_key(
     assert Exit.OK == story.apply().exit
     assert story.plan().is_settled
     assert not own_secret_key.exists()
+
+
+def test_a_value_that_a_hand_put_in_the_place_of_a_secret_is_told_by_its_mark_where_the_key_is(
+    keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applied(keeper)
+    [found] = [item for node in keeper.story.nodes.nodes for item in node.runtime.containers.values()]
+    found.env = tuple((key, "by-hand" if key == "HF_TOKEN" else value) for key, value in found.env)
+    (item,) = keeper.story.run(drift)
+    assert ("config", "env.HF_TOKEN") == (item.kind, item.field)
+    assert item.expected.startswith("secret ")
+    assert item.expected != item.found
+    assert "by-hand" not in repr(item)
+    monkeypatch.setenv("FLEET_SECRET_KEY_FILE", "/nonexistent/key")
+    assert () == keeper.story.run(drift)

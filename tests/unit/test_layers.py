@@ -55,6 +55,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "reconciler.drifting": (
         "reconciler.core",
+        "reconciler.execution",
         "reconciler.fleet",
         "reconciler.history",
         "reconciler.holds",

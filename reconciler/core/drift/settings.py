@@ -9,7 +9,7 @@ from reconciler.core.classify import GangView, RankView
 from reconciler.core.diff import FieldChange, changes
 from reconciler.core.drift.applied import applied_spec
 from reconciler.core.drift.finding import Finding, Kind, Severity
-from reconciler.core.drift.undeclared import BY_HAND, undeclared
+from reconciler.core.drift.undeclared import BY_HAND, other_secrets, undeclared
 from reconciler.core.identity import container_name, keep_tag
 from reconciler.core.observed import Container, Owner
 
@@ -63,6 +63,7 @@ def rank_settings(address: str, rank: RankView) -> Iterator[Finding]:
             evidence=f"docker inspect {present.name}: {PLACES.get(name, 'HostConfig.' + name)}; ours are made without",
         )
     yield from undeclared(where, rank)
+    yield from other_secrets(where, rank)
     yield from _tag(where, rank)
 
 

@@ -37,6 +37,27 @@ def undeclared(where: str, rank: RankView) -> Iterator[Finding]:
             yield _finding(where, present, name, place, given.get(name, "not set"), value)
 
 
+def other_secrets(where: str, rank: RankView) -> Iterator[Finding]:
+    """Secrets whose value in the container is not the one that it was made with, where who looked has the key."""
+    present = rank.present
+    if present is None or not present.is_running or present.owner is None:
+        return
+    made, live = present.owner.secrets, present.live_secrets
+    for key, mark in live.marks if made.key == live.key else ():
+        expected = made.of(key)
+        if expected is not None and expected != mark:
+            yield Finding(
+                Kind.CONFIG,
+                where,
+                f"env.{key}",
+                f"secret {expected[:8]}…",
+                f"secret {mark[:8]}…",
+                BY_HAND,
+                since=present.created_at,
+                evidence=f"docker inspect {present.name}: Config.Env, by its mark, against its label fleet.secrets",
+            )
+
+
 def _variables(present: Container, declared: frozenset[str], image: ImageDefaults) -> Iterator[tuple[str, str]]:
     """Those that nobody declared and that are not as the image has them, with what it has."""
     given = dict(image.env)

@@ -449,5 +449,5 @@ def test_every_field_of_a_container_that_a_hand_can_change_is_looked_at() -> Non
     """A new field of `Container` is either compared, or listed here as one that is no setting."""
     told = {"id", "name", "state", "image_id", "image", "owner", "preflight", "claims", "exit_code", "oom_killed"}
     told |= {"error", "created_at", "started_at", "finished_at", "restart_count", "published_ports"}
-    compared = {*SETTINGS, "shm_bytes", "ulimits", "auto_remove", "settings"}
+    compared = {*SETTINGS, "shm_bytes", "ulimits", "auto_remove", "settings", "live_secrets"}
     assert {field.name for field in dataclasses.fields(Container)} == told | compared
