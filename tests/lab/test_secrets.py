@@ -63,7 +63,16 @@ class Poisoned:
         (made.folder / "api-key").write_text(VALUES["API_KEY"] + "\n")
         (made.folder / "vault").write_text(VALUES["VAULT_TOKEN"] + "\n")
         made.desk.edit_lane("solo", env=made.references())
+        made.hook()
         return made
+
+    def hook(self) -> None:
+        """One that says all it knows, each time before the lane is cut."""
+        path = self.desk.folder / "hook"
+        path.write_text('#!/bin/sh\ncat > told.json\nenv\nprintf "user:$HOOK_TOKEN" | base64 >&2\n')
+        path.chmod(0o755)
+        call = {"command": ["./hook"], "env": {"HOOK_TOKEN": self.references()["VAULT_TOKEN"]}}
+        self.desk.edit("fleet.yaml", lambda spec: spec.update(hooks={"before_cut": [call]}))
 
     def references(self) -> dict[str, dict[str, str]]:
         return {
@@ -217,8 +226,11 @@ def test_a_changed_secret_is_told_by_its_mark_and_replaced(clean_lab: Lab, tmp_p
     drift = made.fleet("drift")
     assert 2 == drift.rc
     assert "env.HF_TOKEN" in drift.out
-    second = made.fleet("apply", "--yes")
+    second = made.fleet("apply", "--yes", "--events", "events.ndjson")
     assert second.rc == 0, second.said
+    events = (made.desk.folder / "events.ndjson").read_text()
+    assert "HOOK_TOKEN=[redacted]" in events
+    assert_clean(written(tmp_path / "desk"), "the spec's folder, with the events, and what the hook was told")
     assert ROTATED == env_of(inspected(clean_lab))["HF_TOKEN"]
     assert_clean(plan.said + drift.said + second.said, "what the commands said")
     # another operator, with no key and no secrets, sees the same fleet and touches nothing
