@@ -105,8 +105,14 @@ async def with_fleet(fleet: "Fleet", work: "Callable[[Fleet], Awaitable[T]]") ->
 
 def say(text: str) -> None:
     """Print text as it is."""
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        mute()  # else what is left unwritten is tried again at the exit, whose code is then another
+        raise OSError(error.errno, error.strerror, "standard output") from error
 
 
 def say_json(value: object) -> None:
@@ -125,11 +131,12 @@ def mute() -> None:
 
 def write_whole(path: Path, text: str, mode: int | None = None) -> None:
     """Write a file whole or not at all: whoever reads it meanwhile sees the old one. `mode`: default: by the umask."""
-    if path.is_symlink() or (path.exists() and not path.is_file()):  # /dev/stdout, a pipe: written as it is
-        path.write_text(text, encoding="utf-8")
-        return
+    is_plain = not path.is_symlink() and (path.is_file() or not path.exists())  # not /dev/stdout, a pipe
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     try:
+        if not is_plain:
+            path.write_text(text, encoding="utf-8")
+            return
         fresh.write_text(text, encoding="utf-8")
         if mode is not None:
             fresh.chmod(mode)

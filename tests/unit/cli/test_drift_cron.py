@@ -146,3 +146,18 @@ def test_a_pipe_that_nobody_reads_ends_it_after_its_time(tmp_path: Path) -> None
         said = process.stderr.read().decode()
         assert (4, "no end within 1 s") == (process.wait(), re.findall("no end within 1 s", said)[0])
     os.close(reader)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "expected"),
+    [
+        ("", 1, "fleet: standard output: no space left on device\n"),
+        ("--out /dev/full", 1, "fleet: /dev/full: no space left on device\n"),
+        ("--out /dev/null --metrics /dev/full", 4, "no metrics are written: /dev/full: no space left on device\n"),
+    ],
+)
+def test_a_full_disk_is_told_once_with_its_place(tmp_path: Path, words: str, code: int, expected: str) -> None:
+    file = spec(tmp_path / "spec", 1)
+    into_full = ("sh", "-c", 'exec "$@" >/dev/full', "sh") if not words else ()
+    found, _, err = look(file, *words.split(), before=into_full)
+    assert (code, True, False) == (found, err.endswith(expected), "Exception ignored" in err), err
