@@ -4,7 +4,8 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from state.schema import VERSION, revision_of, stamped
+from state.schema import revision_of, stamped
+from state.statements import VERSION
 
 SCRIPTS = Path(__file__).with_name("migrations")
 

@@ -25,10 +25,10 @@ def open_store(location: Location, busy_s: float = BUSY_S) -> Store:
     anything is changed, when the state is damaged, locked for longer than `busy_s` seconds, made by a newer version,
     or cannot be reached or written.
     """
-    from state.sql import SqlStore  # noqa: PLC0415 - SQLAlchemy costs 0.25 s, and most commands do not need it
+    from state.sql import SqlStore  # noqa: PLC0415 - many commands do not need it
 
     if isinstance(location, Postgres):
-        from state.postgres import PostgresDatabase  # noqa: PLC0415 - as above
+        from state.postgres import PostgresDatabase  # noqa: PLC0415 - SQLAlchemy costs 0.25 s
 
         return SqlStore(PostgresDatabase.open(location, busy_s))
     from state.sqlite import SqliteDatabase  # noqa: PLC0415 - as above
@@ -45,7 +45,7 @@ def read_store(location: Location, busy_s: float = BUSY_S) -> Store | None:
     raises it too.
     """
     if isinstance(location, Postgres):
-        from state.postgres import PostgresDatabase  # noqa: PLC0415 - as above
+        from state.postgres import PostgresDatabase  # noqa: PLC0415 - SQLAlchemy costs 0.25 s
 
         return _store(PostgresDatabase.read(location, busy_s))
     file = location / FILE

@@ -1,17 +1,20 @@
 """A PostgreSQL database of the store, for several controller machines."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, text, update
+from sqlalchemy import Connection, Engine, TextClause, create_engine, event, inspect, make_url, text, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from state.database import Values
 from state.errors import MisuseError, StateError
 from state.location import Postgres
 from state.migrating import stamp, upgrade
-from state.schema import VERSION, metadata, stamped
+from state.schema import metadata, stamped
+from state.statements import VERSION
 
 LOCK = text("SELECT pg_advisory_xact_lock(7021977)")
 """One writer at a time, as SQLite has it: what is recorded has one order, and a migration is alone."""
@@ -42,6 +45,26 @@ MEANINGS = {
 """What happened and what to do, by SQLSTATE or the class of one."""
 
 
+class PostgresTransaction:
+    """The `Transaction` protocol on a connection on which one has begun."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def rows(self, statement: str, asked: Values) -> Sequence[Values]:
+        """See `Transaction.rows`."""
+        return [dict(row) for row in self.connection.execute(_clause(statement), asked).mappings()]
+
+    def change(self, statement: str, *given: Values) -> int:
+        """See `Transaction.change`."""
+        return self.connection.execute(_clause(statement), given[0] if len(given) == 1 else given).rowcount
+
+
+@lru_cache(maxsize=128)
+def _clause(statement: str) -> TextClause:
+    return text(statement)
+
+
 class PostgresDatabase:
     """The `Database` protocol on PostgreSQL. Made by `open` and `read`."""
 
@@ -55,7 +78,8 @@ class PostgresDatabase:
         """For reading and writing; the tables are made, or brought to this version. Raises `StateError`."""
         database = cls(location, _engine(location, busy_s, read_only=False))
         try:
-            with database.writing() as connection:
+            with database.writing() as transaction:
+                connection = transaction.connection
                 version = _version(connection, location)
                 if version == 0:
                     metadata.create_all(connection)
@@ -72,37 +96,37 @@ class PostgresDatabase:
     def read(cls, location: Postgres, busy_s: float) -> "PostgresDatabase | None":
         """For reading only; None while there are no tables. Raises `StateError`."""
         database = cls(location, _engine(location, busy_s, read_only=True))
-        with database.reading() as connection:
-            version = _version(connection, location)
+        with database.reading() as transaction:
+            version = _version(transaction.connection, location)
         if 0 < version < VERSION:
             what = f"the state {location} has version {version}; this version of the tool reads {VERSION}"
             raise StateError(what, "The next `fleet apply` brings it forward.")
         return database if version else None
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[PostgresTransaction]:
         """See `Database.reading`."""
         with _translated(self._location), self._reader.begin() as connection:
-            yield connection
+            yield PostgresTransaction(connection)
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self) -> Iterator[PostgresTransaction]:
         """See `Database.writing`."""
         with _translated(self._location), self._engine.begin() as connection:
             connection.execute(LOCK)
-            yield connection
+            yield PostgresTransaction(connection)
 
     @contextmanager
-    def noting(self) -> Iterator[Connection]:
+    def noting(self) -> Iterator[PostgresTransaction]:
         """See `Database.noting`."""
-        with self.writing() as connection:
-            connection.execute(text("SET LOCAL synchronous_commit = off"))
-            yield connection
+        with self.writing() as transaction:
+            transaction.connection.execute(text("SET LOCAL synchronous_commit = off"))
+            yield transaction
 
     def check_writable(self) -> None:
         """See `Database.check_writable`."""
-        with self.writing() as connection:
-            connection.execute(update(stamped).values(version_num=stamped.c.version_num))
+        with self.writing() as transaction:
+            transaction.connection.execute(update(stamped).values(version_num=stamped.c.version_num))
 
     def damages(self) -> tuple[str, ...]:
         """See `Database.damages`: a server looks after its own files."""

@@ -1,4 +1,4 @@
-"""The tables, and the version of their shape. Only portable types: the same statements are to serve PostgreSQL."""
+"""The tables. Only portable types: the same statements are to serve PostgreSQL."""
 
 from sqlalchemy import (
     BigInteger,
@@ -14,9 +14,6 @@ from sqlalchemy import (
     Table,
     UniqueConstraint,
 )
-
-VERSION = 4
-"""A change of the tables raises it, and brings a step from the version before in `state/migrations/versions`."""
 
 metadata = MetaData()
 

@@ -1,13 +1,11 @@
-"""The store on a database. Importing this module loads SQLAlchemy."""
+"""The store on a database."""
 
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Select, func, select
-
 from state import statements as sql
 from state.checks import Outcome, Snapshot, findings, require_restorable
-from state.database import Database
+from state.database import Database, Transaction
 from state.errors import MisuseError
 from state.protocol import REPORTS
 from state.records import (
@@ -26,20 +24,6 @@ from state.records import (
 
 T = TypeVar("T")
 
-KINDS: dict[str, type] = {
-    "runs": Run,
-    "intents": Entry,
-    "outcomes": Outcome,
-    "revisions": Revision,
-    "claims": PlanClaim,
-    "holds": Hold,
-    "quarantines": Quarantine,
-    "measures": Measure,
-    "reports": PastReport,
-    "memories": Memory,
-}
-"""What a row of each table is."""
-
 
 class SqlStore:
     """The `Store` protocol on any `Database`."""
@@ -53,8 +37,8 @@ class SqlStore:
 
     def begin_run(self, run: Run) -> None:
         """See `Store.begin_run`."""
-        with self._database.writing() as connection:
-            connection.execute(sql.INSERT["runs"], vars(run))
+        with self._database.writing() as transaction:
+            transaction.change(sql.INSERT["runs"], vars(run))
 
     def intent(
         self, run_id: str, step_id: str, gang: str, node: str | None, op: str, target: str, operation: str, at: float
@@ -64,31 +48,32 @@ class SqlStore:
 
     def intents(self, run_id: str, intents: tuple[Intent, ...]) -> tuple[int, ...]:
         """See `Store.intents`."""
-        with self._database.writing() as connection:
-            first: int | None = connection.execute(sql.NEXT_SEQUENCE, {"of_run": run_id}).scalar()
-            if first is None:
+        with self._database.writing() as transaction:
+            found = transaction.rows(sql.NEXT_SEQUENCE, {"of_run": run_id})
+            if not found:
                 raise _not_running(run_id)
+            first: int = found[0]["sequence"]
             sequences = range(first, first + len(intents))
             entries = [vars(item.as_entry(run_id, number)) for item, number in zip(intents, sequences, strict=True)]
             if entries:
-                connection.execute(sql.INSERT["intents"], entries)
+                transaction.change(sql.INSERT["intents"], *entries)
         return tuple(sequences)
 
     def outcome(self, run_id: str, sequence: int, result: str, detail: str, at: float) -> None:
         """See `Store.outcome`."""
         outcome = Outcome(run_id, sequence, result, storable(detail), at)
         try:
-            with self._database.noting() as connection:
-                connection.execute(sql.INSERT["outcomes"], vars(outcome))
+            with self._database.noting() as transaction:
+                transaction.change(sql.INSERT["outcomes"], vars(outcome))
         except MisuseError as error:
             what = f"entry {sequence} of run {run_id} is settled already: another run took this one for dead"
             raise MisuseError(what, "`fleet history` shows both.") from error
 
     def end_run(self, run_id: str, exit_code: int, at: float) -> None:
         """See `Store.end_run`."""
-        with self._database.writing() as connection:
+        with self._database.writing() as transaction:
             values = {"of_run": run_id, "at_time": at, "with_code": exit_code}
-            if connection.execute(sql.END_RUN, values).rowcount == 0:
+            if transaction.change(sql.END_RUN, values) == 0:
                 raise _not_running(run_id)
 
     def runs(self, limit: int) -> tuple[Run, ...]:
@@ -110,9 +95,9 @@ class SqlStore:
     def confirm(self, revision: Revision) -> None:
         """See `Store.confirm`."""
         same = {"of_gang": revision.gang, "of_number": revision.number, "of_run": revision.run_id}
-        with self._database.noting() as connection:
-            connection.execute(sql.FORGET_REVISION, same)
-            connection.execute(sql.INSERT["revisions"], vars(revision))
+        with self._database.noting() as transaction:
+            transaction.change(sql.FORGET_REVISION, same)
+            transaction.change(sql.INSERT["revisions"], vars(revision))
 
     def boots(self, gang: str, limit: int) -> tuple[float, ...]:
         """See `Store.boots`."""
@@ -126,24 +111,25 @@ class SqlStore:
 
     def claim_plan(self, saved_id: str, run_id: str, at: float) -> str | None:
         """See `Store.claim_plan`."""
-        with self._database.writing() as connection:
-            owner: str | None = connection.execute(sql.CLAIMED_BY, {"of_plan": saved_id}).scalar()
+        with self._database.writing() as transaction:
+            claimed = transaction.rows(sql.CLAIMED_BY, {"of_plan": saved_id})
+            owner: str | None = claimed[0]["run_id"] if claimed else None
             if owner is None:
-                connection.execute(sql.INSERT["claims"], vars(PlanClaim(saved_id, run_id, at)))
-            elif connection.execute(sql.ONE_RUN, {"of_run": run_id}).first() is None:
+                transaction.change(sql.INSERT["claims"], vars(PlanClaim(saved_id, run_id, at)))
+            elif not transaction.rows(sql.ONE_RUN, {"of_run": run_id}):
                 raise MisuseError(f"run {run_id} was never begun")
         return None if owner == run_id else owner
 
     def place_hold(self, hold: Hold) -> None:
         """See `Store.place_hold`."""
         kept = replace(hold, owner=storable(hold.owner), reason=storable(hold.reason))
-        with self._database.writing() as connection:
-            connection.execute(sql.INSERT["holds"], vars(kept))
+        with self._database.writing() as transaction:
+            transaction.change(sql.INSERT["holds"], vars(kept))
 
     def release_hold(self, hold_id: str, at: float) -> bool:
         """See `Store.release_hold`."""
-        with self._database.writing() as connection:
-            return connection.execute(sql.RELEASE, {"of_hold": hold_id, "now": at}).rowcount > 0
+        with self._database.writing() as transaction:
+            return transaction.change(sql.RELEASE, {"of_hold": hold_id, "now": at}) > 0
 
     def holds(self, now: float) -> tuple[Hold, ...]:
         """See `Store.holds`."""
@@ -151,16 +137,16 @@ class SqlStore:
 
     def quarantine(self, failed: Quarantine) -> None:
         """See `Store.quarantine`."""
-        with self._database.writing() as connection:
-            connection.execute(sql.LIFT, {"of_gang": failed.gang, "of_fingerprint": failed.fingerprint})
-            connection.execute(sql.INSERT["quarantines"], vars(replace(failed, cause=storable(failed.cause))))
+        with self._database.writing() as transaction:
+            transaction.change(sql.LIFT, {"of_gang": failed.gang, "of_fingerprint": failed.fingerprint})
+            transaction.change(sql.INSERT["quarantines"], vars(replace(failed, cause=storable(failed.cause))))
 
     def lift(self, gang: str, fingerprint: str | None) -> int:
         """See `Store.lift`."""
-        with self._database.noting() as connection:
+        with self._database.noting() as transaction:
             if fingerprint is None:
-                return connection.execute(sql.LIFT_ALL, {"of_gang": gang}).rowcount
-            return connection.execute(sql.LIFT, {"of_gang": gang, "of_fingerprint": fingerprint}).rowcount
+                return transaction.change(sql.LIFT_ALL, {"of_gang": gang})
+            return transaction.change(sql.LIFT, {"of_gang": gang, "of_fingerprint": fingerprint})
 
     def quarantined(self) -> tuple[Quarantine, ...]:
         """See `Store.quarantined`."""
@@ -169,8 +155,8 @@ class SqlStore:
     def measure(self, measures: tuple[Measure, ...]) -> None:
         """See `Store.measure`."""
         if measures:
-            with self._database.noting() as connection:
-                connection.execute(sql.INSERT["measures"], [vars(item) for item in measures])
+            with self._database.noting() as transaction:
+                transaction.change(sql.INSERT["measures"], *(vars(item) for item in measures))
 
     def measures(self, each: int) -> tuple[Measure, ...]:
         """See `Store.measures`."""
@@ -178,9 +164,9 @@ class SqlStore:
 
     def add_report(self, at: float, text: str) -> None:
         """See `Store.add_report`."""
-        with self._database.noting() as connection:
-            connection.execute(sql.INSERT["reports"], vars(PastReport(at, storable(text))))
-            connection.execute(sql.FORGET_REPORTS, {"limit": REPORTS})
+        with self._database.noting() as transaction:
+            transaction.change(sql.INSERT["reports"], vars(PastReport(at, storable(text))))
+            transaction.change(sql.FORGET_REPORTS, {"limit": REPORTS})
 
     def reports(self, limit: int) -> tuple[tuple[float, str], ...]:
         """See `Store.reports`."""
@@ -188,10 +174,10 @@ class SqlStore:
 
     def remember(self, name: str, text: str | None) -> None:
         """See `Store.remember`."""
-        with self._database.writing() as connection:
-            connection.execute(sql.FORGET_MEMORY, {"of_name": name})
+        with self._database.writing() as transaction:
+            transaction.change(sql.FORGET_MEMORY, {"of_name": name})
             if text is not None:
-                connection.execute(sql.INSERT["memories"], vars(Memory(name, storable(text))))
+                transaction.change(sql.INSERT["memories"], vars(Memory(name, storable(text))))
 
     def recall(self, name: str) -> str | None:
         """See `Store.recall`."""
@@ -199,18 +185,20 @@ class SqlStore:
 
     def snapshot(self) -> Snapshot:
         """See `Store.snapshot`."""
-        with self._database.reading() as connection:
-            found: dict[str, Any] = {name: _records(connection, KINDS[name], query) for name, query in sql.ALL.items()}
+        with self._database.reading() as transaction:
+            found: dict[str, Any] = {
+                name: _records(transaction, sql.KINDS[name], query) for name, query in sql.ALL.items()
+            }
         return Snapshot(**found)
 
     def restore(self, snapshot: Snapshot) -> None:
         """See `Store.restore`."""
-        with self._database.writing() as connection:
-            counts = (connection.execute(select(func.count()).select_from(item)) for item in sql.TABLES.values())
-            require_restorable(snapshot, present=any(count.scalar_one() for count in counts))
+        with self._database.writing() as transaction:
+            counts = [transaction.rows(count, {})[0]["rows"] for count in sql.COUNT.values()]
+            require_restorable(snapshot, present=any(counts))
             for field in fields(snapshot):
                 if rows := [vars(item) for item in getattr(snapshot, field.name)]:
-                    connection.execute(sql.INSERT[field.name], rows)
+                    transaction.change(sql.INSERT[field.name], *rows)
 
     def verify(self) -> tuple[str, ...]:
         """See `Store.verify`."""
@@ -220,13 +208,13 @@ class SqlStore:
         """See `Store.close`."""
         self._database.close()
 
-    def _read(self, kind: type[T], query: Select[Any], **asked: object) -> tuple[T, ...]:
-        with self._database.reading() as connection:
-            return _records(connection, kind, query, **asked)
+    def _read(self, kind: type[T], query: str, **asked: object) -> tuple[T, ...]:
+        with self._database.reading() as transaction:
+            return _records(transaction, kind, query, **asked)
 
 
-def _records(connection: Connection, kind: type[T], query: Select[Any], **asked: object) -> tuple[T, ...]:
-    return tuple(kind(**row) for row in connection.execute(query, asked).mappings())
+def _records(transaction: Transaction, kind: type[T], query: str, **asked: object) -> tuple[T, ...]:
+    return tuple(kind(**row) for row in transaction.rows(query, asked))
 
 
 def _not_running(run_id: str) -> MisuseError:

@@ -1,116 +1,111 @@
-"""The store's statements. Built once: with SQLAlchemy, building one costs more than executing it on SQLite."""
+"""The store's statements, as text that SQLite and PostgreSQL both take, and the version of the tables they are for.
 
-from typing import Any
+Text, because loading SQLAlchemy and having it build them takes longer than a look at a small fleet: it is loaded to
+make and to change tables, and for PostgreSQL.
+"""
+# ruff: noqa: S608 - what is put into them are names of our own records
 
-from sqlalchemy import (
-    BindParameter,
-    Column,
-    Insert,
-    Select,
-    Table,
-    bindparam,
-    delete,
-    func,
-    insert,
-    null,
-    or_,
-    select,
-    update,
-)
+from dataclasses import fields
 
-from state.schema import claims, holds, intents, measures, memories, outcomes, quarantines, reports, revisions, runs
+from state.checks import Outcome
+from state.records import Entry, Hold, Measure, Memory, PastReport, PlanClaim, Quarantine, Revision, Run
+
+VERSION = 4
+"""A change of the tables raises it, and brings a step from the version before in `state/migrations/versions`."""
+
+KINDS: dict[str, type] = {
+    "runs": Run,
+    "intents": Entry,
+    "outcomes": Outcome,
+    "revisions": Revision,
+    "claims": PlanClaim,
+    "holds": Hold,
+    "quarantines": Quarantine,
+    "measures": Measure,
+    "reports": PastReport,
+    "memories": Memory,
+}
+"""What a row of each table is, by field of a snapshot, in an order in which they can be filled."""
+
+OUTCOME = ("ended_at", "result", "detail")
+"""Fields of an entry that are not of its intent: they come from the other table of the journal."""
 
 
-def _columns(table: Table) -> "list[Column[Any]]":
+def _names(table: str) -> list[str]:
     """The columns that are fields of a record; `ordinal` only keeps the order of recording."""
-    return [column for column in table.c if column.name != "ordinal"]
+    names = [field.name for field in fields(KINDS[table])]
+    return [name for name in names if table != "intents" or name not in OUTCOME]
 
 
-def _insert(table: Table) -> Insert:
-    return insert(table).values({column.name: bindparam(column.name) for column in _columns(table)}).inline()
+def _columns(table: str) -> str:
+    """Quoted: some are words of SQL."""
+    return ", ".join(f'{table}."{name}"' for name in _names(table))
 
 
-def _all(table: Table) -> Select[Any]:
-    return select(*_columns(table)).order_by(table.c.ordinal)
+def _insert(table: str) -> str:
+    names = _names(table)
+    return f"INSERT INTO {table} ({_quoted(names)}) VALUES ({', '.join(f':{name}' for name in names)})"
 
 
-RUN: BindParameter[Any] = bindparam("of_run")
-GANG: BindParameter[Any] = bindparam("of_gang")
-LIMIT: BindParameter[Any] = bindparam("limit")
-NOW: BindParameter[Any] = bindparam("now")
-AT: BindParameter[Any] = bindparam("at_time")
-"""What is asked for. None of these names is one of a column."""
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
 
-TABLES = {
-    "runs": runs,
-    "intents": intents,
-    "outcomes": outcomes,
-    "revisions": revisions,
-    "claims": claims,
-    "holds": holds,
-    "quarantines": quarantines,
-    "measures": measures,
-    "reports": reports,
-    "memories": memories,
-}
-"""By field of a snapshot, in an order in which they can be filled."""
 
-INSERT = {name: _insert(table) for name, table in TABLES.items()}
-ALL: dict[str, Select[Any]] = {
-    name: _all(table) if "ordinal" in table.c else select(table) for name, table in TABLES.items()
-}
-_SAME_ENTRY = (intents.c.run_id == outcomes.c.run_id) & (intents.c.sequence == outcomes.c.sequence)
-ALL["outcomes"] = select(outcomes).outerjoin_from(outcomes, intents, _SAME_ENTRY).order_by(intents.c.ordinal)
+def _select(table: str) -> str:
+    return f"SELECT {_columns(table)} FROM {table}"
 
-_OUTCOME = (outcomes.c.ended_at, outcomes.c.result, func.coalesce(outcomes.c.detail, "").label("detail"))
-_JOURNAL = intents.outerjoin(outcomes, _SAME_ENTRY)
-_ENTRIES = select(*_columns(intents), *_OUTCOME).select_from(_JOURNAL).order_by(intents.c.ordinal)
-ENTRIES = _ENTRIES.where(intents.c.run_id == RUN)
-OPEN_ENTRIES = _ENTRIES.where(outcomes.c.result.is_(null()))
 
-ONE_RUN = select(*_columns(runs)).where(runs.c.id == RUN)
-LAST_RUNS = select(*_columns(runs)).order_by(runs.c.ordinal.desc()).limit(LIMIT)
-END_RUN = (
-    update(runs)
-    .where(runs.c.id == RUN, runs.c.ended_at.is_(null()))
-    .values(ended_at=AT, exit_code=bindparam("with_code"))
+def _last(table: str, where: str = "") -> str:
+    return f"{_select(table)} {where} ORDER BY ordinal DESC LIMIT :limit"
+
+
+INSERT = {table: _insert(table) for table in KINDS}
+COUNT = {table: f"SELECT count(*) AS rows FROM {table}" for table in KINDS}
+
+_SAME_ENTRY = "intents.run_id = outcomes.run_id AND intents.sequence = outcomes.sequence"
+ALL = {table: f"{_select(table)} ORDER BY ordinal" for table in KINDS}
+ALL["outcomes"] = f"{_select('outcomes')} LEFT JOIN intents ON {_SAME_ENTRY} ORDER BY intents.ordinal"
+
+_ENTRIES = (
+    f"SELECT {_columns('intents')}, outcomes.ended_at, outcomes.result, coalesce(outcomes.detail, '') AS detail"
+    f" FROM intents LEFT JOIN outcomes ON {_SAME_ENTRY} WHERE %s ORDER BY intents.ordinal"
 )
+ENTRIES = _ENTRIES % "intents.run_id = :of_run"
+OPEN_ENTRIES = _ENTRIES % "outcomes.result IS NULL"
 
-_NEXT = select(func.coalesce(func.max(intents.c.sequence), 0) + 1).where(intents.c.run_id == RUN).scalar_subquery()
-NEXT_SEQUENCE = select(_NEXT).select_from(runs).where(runs.c.id == RUN, runs.c.ended_at.is_(null()))
+ONE_RUN = f"{_select('runs')} WHERE id = :of_run"
+LAST_RUNS = _last("runs")
+END_RUN = "UPDATE runs SET ended_at = :at_time, exit_code = :with_code WHERE id = :of_run AND ended_at IS NULL"
+NEXT_SEQUENCE = (
+    "SELECT (SELECT coalesce(max(sequence), 0) + 1 FROM intents WHERE run_id = :of_run) AS sequence"
+    " FROM runs WHERE id = :of_run AND ended_at IS NULL"
+)
 """The sequence of the next intent; no row when the run was never begun, or has ended."""
 
-_NEWEST = select(*_columns(revisions)).order_by(revisions.c.ordinal.desc()).limit(LIMIT)
-LAST_REVISIONS = _NEWEST
-LAST_REVISIONS_OF = _NEWEST.where(revisions.c.gang == GANG)
-FORGET_REVISION = delete(revisions).where(
-    revisions.c.gang == GANG, revisions.c.number == bindparam("of_number"), revisions.c.run_id == RUN
-)
+LAST_REVISIONS = _last("revisions")
+LAST_REVISIONS_OF = _last("revisions", "WHERE gang = :of_gang")
+FORGET_REVISION = "DELETE FROM revisions WHERE gang = :of_gang AND number = :of_number AND run_id = :of_run"
 
-_SUBJECT = (measures.c.kind, measures.c.image, measures.c.model, measures.c.node_class)
-_RANKED = select(
-    measures, func.row_number().over(partition_by=_SUBJECT, order_by=measures.c.ordinal.desc()).label("place")
-).subquery()
 LAST_MEASURES = (
-    select(*(_RANKED.c[column.name] for column in _columns(measures)))
-    .where(_RANKED.c.place <= bindparam("each"))
-    .order_by(_RANKED.c.ordinal.desc())
+    f"SELECT {_quoted(_names('measures'))} FROM (SELECT measures.*, row_number() OVER"
+    " (PARTITION BY kind, image, model, node_class ORDER BY ordinal DESC) AS place FROM measures) AS ranked"
+    " WHERE place <= :each ORDER BY ordinal DESC"
 )
 """Of each subject the last so many."""
 
-LAST_REPORTS = select(*_columns(reports)).order_by(reports.c.ordinal.desc()).limit(LIMIT)
-_KEPT = select(reports.c.ordinal).order_by(reports.c.ordinal.desc()).limit(LIMIT)
-FORGET_REPORTS = delete(reports).where(reports.c.ordinal.not_in(_KEPT))
+LAST_REPORTS = _last("reports")
+FORGET_REPORTS = (
+    "DELETE FROM reports WHERE ordinal NOT IN (SELECT ordinal FROM reports ORDER BY ordinal DESC LIMIT :limit)"
+)
 
-_NAMED = memories.c.name == bindparam("of_name")
-ONE_MEMORY = select(*_columns(memories)).where(_NAMED)
-FORGET_MEMORY = delete(memories).where(_NAMED)
+ONE_MEMORY = f"{_select('memories')} WHERE name = :of_name"
+FORGET_MEMORY = "DELETE FROM memories WHERE name = :of_name"
 
-CLAIMED_BY = select(claims.c.run_id).where(claims.c.saved_id == bindparam("of_plan"))
+CLAIMED_BY = "SELECT run_id FROM claims WHERE saved_id = :of_plan"
 
-_ACTIVE = (holds.c.released_at.is_(null()), or_(holds.c.expires_at.is_(null()), holds.c.expires_at > NOW))
-ACTIVE_HOLDS = _all(holds).where(*_ACTIVE)
-RELEASE = update(holds).where(holds.c.id == bindparam("of_hold"), *_ACTIVE).values(released_at=NOW)
+_ACTIVE = "released_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
+ACTIVE_HOLDS = f"{_select('holds')} WHERE {_ACTIVE} ORDER BY ordinal"
+RELEASE = f"UPDATE holds SET released_at = :now WHERE id = :of_hold AND {_ACTIVE}"
 
-LIFT_ALL = delete(quarantines).where(quarantines.c.gang == GANG)
-LIFT = LIFT_ALL.where(quarantines.c.fingerprint == bindparam("of_fingerprint"))
+LIFT_ALL = "DELETE FROM quarantines WHERE gang = :of_gang"
+LIFT = f"{LIFT_ALL} AND fingerprint = :of_fingerprint"

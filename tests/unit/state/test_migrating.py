@@ -16,13 +16,14 @@ from sqlalchemy import Connection, create_engine
 
 from state import StateError, open_store, read_store
 from state.migrating import SCRIPTS, stamp, upgrade
-from state.schema import VERSION, metadata, revision_of, stamped
+from state.schema import metadata, revision_of, stamped
+from state.statements import VERSION
 from tests.unit.state.samples import a_hold, a_measure, a_run, intend
 
 RELEASED = Path(__file__).parents[2] / "fixtures" / "state"
 
 OPEN = "import sys; from pathlib import Path; from state import open_store; open_store(Path(sys.argv[1])).close()"
-DIE_AT_THE_END = f"import os, signal, state.sqlite_file as f; f.touch = lambda c: os.kill(os.getpid(), 9); {OPEN}"
+DIE_AT_THE_END = f"import os, signal, state.sqlite_shaping as f; f.touch = lambda c: os.kill(os.getpid(), 9); {OPEN}"
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 import state.sqlite
 from state import MisuseError, StateError, open_store, read_store
 from state.errors import HARMLESS
-from state.schema import VERSION
+from state.statements import VERSION
 from tests.unit.state.samples import a_revision, a_run, intend
 
 NOBODY = 65534
@@ -304,9 +304,9 @@ def test_a_disk_that_fills_up_later_is_named_and_loses_nothing(folder: Path) -> 
     store = open_store(folder)
     store.begin_run(a_run())
     database = store._database  # type: ignore[attr-defined]  # SQLite's own way to have no room
-    with database.writing() as connection:
-        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
-        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+    with database.writing() as transaction:
+        (pages,) = transaction.connection.execute("PRAGMA page_count").fetchone()
+        transaction.connection.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(StateError, match="the disk is full"):
         any(intend(store) < 0 for _ in range(200))
     assert store.verify() == ()

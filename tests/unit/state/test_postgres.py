@@ -12,7 +12,8 @@ from sqlalchemy import Connection, create_engine, inspect, make_url, text
 
 from state import MemoryStore, MisuseError, Postgres, StateError, open_store, read_store
 from state.migrating import stamp, upgrade
-from state.schema import VERSION, metadata, revision_of, stamped
+from state.schema import metadata, revision_of, stamped
+from state.statements import VERSION
 from tests.unit.state.cluster import DATABASE, USER
 from tests.unit.state.samples import a_run, fill, intend
 
