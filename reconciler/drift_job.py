@@ -78,11 +78,9 @@ class DriftJob:
 
     async def look(self) -> Report:
         """The report, with what of it is new, in the time that there is for looking."""
-        loading = asyncio.create_task(in_thread(_load_what_asks))
         past = asyncio.create_task(self._of_state(self._past, "earlier reports are not known"))
         commit = asyncio.create_task(self._commit())
         observed = await self._observed()
-        await loading
         self.notes += secret_notes(self.fleet.desired, observed)
         report = await self._compared(observed, Occasion(time.time(), await commit))
         self._before = await past
@@ -191,11 +189,6 @@ class DriftJob:
 
     def _left_s(self) -> float:
         return max(self.request.within_s - self.took_s, 0.1)
-
-
-def _load_what_asks() -> None:
-    """What asks lanes how they are is loaded while the nodes answer: it takes as long as they do."""
-    import httpx  # noqa: F401, PLC0415 - see above
 
 
 def _unheard(node: str) -> Unknown:

@@ -239,7 +239,7 @@ class Fleet:
     async def remembered(self, now_s: float) -> history.Remembered:
         """What a status of `now_s` (seconds since 1970) tells of earlier times. History for people.
 
-        Read on a thread: loading what reads it takes as long as a node takes to answer.
+        Read on a thread: a disk or a database may take its time.
         """
         return await in_thread(partial(history.remembered, self.folder, now_s))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reconciler.cli.carrying import DEFAULT_WAIT_S, Forbids, begin_loading, carry_out
+from reconciler.cli.carrying import DEFAULT_WAIT_S, Forbids, carry_out
 from reconciler.cli.notes import tell_of_secrets
 from reconciler.cli.recording import Events
 from reconciler.cli.targets import Clusters, Lanes, Nodes, targets
@@ -111,7 +111,6 @@ def apply(
     async def work(fleet: "Fleet") -> int:
         if held is not None and (why := saved.refusal(fleet, held)):
             return _refused(held, why, as_json=as_json)
-        begin_loading()
         observed = await fleet.observe(deadline)
         tell_of_secrets(fleet, observed)
         if held is not None:

@@ -1,8 +1,6 @@
 """Carries out a plan for a command: shows it, asks, applies what of it is not withheld, says how it ended."""
 
-import contextlib
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -26,20 +24,6 @@ DEFAULT_WAIT_S = 20.0
 
 Forbids = Callable[["Plan", "Recorded"], str]
 """Why a plan may not be carried out now, by what is recorded; empty when it may."""
-
-
-def begin_loading() -> None:
-    """Load what keeps the record, on a thread: a tenth of a second, in which the nodes are asked.
-
-    Nothing but that library, which nobody else loads: two threads in one circle of imports would see halves of it.
-    """
-    threading.Thread(target=_load, daemon=True, name="fleet-load").start()
-
-
-def _load() -> None:
-    with contextlib.suppress(ImportError):  # who needs it says so
-        import sqlalchemy
-        import sqlalchemy.dialects.sqlite  # noqa: F401
 
 
 async def carry_out(

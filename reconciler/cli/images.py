@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reconciler.cli.apply import Yes
-from reconciler.cli.carrying import agreed, begin_loading, carry_out
+from reconciler.cli.carrying import agreed, carry_out
 from reconciler.cli.recording import Events, tell
 from reconciler.cli.targets import must_be_known
 from reconciler.cli.wiring import (
@@ -117,7 +117,6 @@ def sync(
     options, clusters = fleet.options(commit_of(fleet)), frozenset(cluster) if cluster else None
 
     async def work(fleet: "Fleet") -> int:
-        begin_loading()
         fleet = fleet.for_images()
         observed = await fleet.observe(deadline, nodes_to_sync(fleet.desired, clusters))
         made = make_sync_plan(fleet.desired, observed, clusters, options)

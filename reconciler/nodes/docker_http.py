@@ -1,7 +1,8 @@
-"""One HTTP/1.1 exchange with the Docker Engine, on an SSH channel of its own, without a thread.
+"""One HTTP/1.1 exchange on an SSH channel of its own, without a thread: with the Docker Engine, or with a lane's.
 
-For all that is read. The docker SDK would do it on threads over a forwarded socket, for a third more time; it takes a
-broken connection for the end of a log, and has no way to end a pull. Here, cancelling the task closes the channel.
+For all that is read of Docker. The docker SDK would do it on threads over a forwarded socket, for a third more time; it
+takes a broken connection for the end of a log, and has no way to end a pull. Here, cancelling the task closes the
+channel.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -36,13 +37,32 @@ async def exchange(
     Raises `asyncssh.ChannelOpenError` when nobody listens on `socket`, and `h11.RemoteProtocolError` when the answer
     breaks off.
     """
-    reader, writer = await connection.open_unix_connection(socket)
+    channel = await connection.open_unix_connection(socket)
+    async with exchanged(*channel, method, target, {"Host": "docker", **headers}) as reply:
+        yield reply
+
+
+@asynccontextmanager
+async def exchanged(
+    reader: asyncssh.SSHReader[bytes],
+    writer: asyncssh.SSHWriter[bytes],
+    method: str,
+    target: str,
+    headers: Mapping[str, str],
+    content: bytes = b"",
+) -> AsyncIterator[Reply]:
+    """The same on a channel that is open already, and is closed afterwards. `headers`: with the one of the host.
+
+    Raises `h11.LocalProtocolError` for what cannot be asked, and `h11.RemoteProtocolError`.
+    """
     try:
         link = h11.Connection(h11.CLIENT)
         lines = [("Connection", "close"), *headers.items()]
-        if method == "POST":
-            lines.append(("Content-Length", "0"))
-        writer.write(request(link, method, target, *lines))
+        if method == "POST" or content:
+            lines.append(("Content-Length", str(len(content))))
+        asked = link.send(h11.Request(method=method, target=target, headers=lines)) or b""
+        sent = (link.send(h11.Data(data=content)) or b"") if content else b""
+        writer.write(asked + sent + (link.send(h11.EndOfMessage()) or b""))
         head = await _next(link, reader)
         while isinstance(head, h11.InformationalResponse):
             head = await _next(link, reader)
@@ -54,7 +74,7 @@ async def exchange(
 
 
 def request(link: h11.Connection, method: str, target: str, *headers: tuple[str, str]) -> bytes:
-    """The bytes of a request without a body."""
+    """The bytes of a request to Docker, without a body."""
     return (link.send(_head(method, target, headers)) or b"") + (link.send(h11.EndOfMessage()) or b"")
 
 

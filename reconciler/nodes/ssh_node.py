@@ -37,7 +37,7 @@ class SshNode:
         self._containers = SshContainers(self._engine, self._sdk)
         self._images = SshImages(self._engine, self._sdk, distribution, connect)
         self._models = SshModels(session, ssh)
-        self._engines = SshEngines(session, sockets)
+        self._engines = SshEngines(session)
         self._leases = SshLeases(session, self._engine)
 
     @property
@@ -82,6 +82,5 @@ class SshNode:
 
     async def close(self) -> None:
         """End the session."""
-        await self._engines.close()
         await self._sdk.close()
         await self.session.close()

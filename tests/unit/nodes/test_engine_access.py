@@ -1,27 +1,28 @@
 """Engines that answer as no engine should: an error of the node's, in time, and never all of the memory."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
 from reconciler.nodes.engine_access import LARGEST_ANSWER, SshEngines
 from reconciler.nodes.errors import NodeError
-from reconciler.nodes.sockets import SocketPaths
 from reconciler.nodes.ssh import SshSession
 
 Answer = Callable[[asyncio.StreamWriter], None]
 
 
 class Near:
-    """In place of an SSH session: its forwards lead to an engine that is here."""
+    """In place of an SSH session: its channels lead to an engine that is here."""
 
     name = "node1"
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
+        self._serving: set[asyncio.Future[None]] = set()
 
     @property
     def target(self) -> "Near":
@@ -31,14 +32,16 @@ class Near:
     def connection(self) -> "Near":
         return self
 
-    async def forward_local_path_to_port(self, path: str, _host: str, _port: int) -> asyncio.Server:
-        return await asyncio.start_unix_server(self._serve, path)
+    async def open_connection(self, _host: str, _port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        near, far = socket.socketpair()
+        serving = asyncio.ensure_future(self._serve(*await asyncio.open_connection(sock=far)))
+        self._serving.add(serving)
+        return await asyncio.open_connection(sock=near)
 
-    async def open_connection(self, _host: str, _port: int) -> tuple[None, Any]:
-        return None, cast("Any", self)
-
-    def close(self) -> None:
-        """As a writer of an opened connection."""
+    async def end(self) -> None:
+        for serving in self._serving:
+            serving.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -48,13 +51,11 @@ class Near:
 
 @asynccontextmanager
 async def engine(answer: Answer) -> AsyncIterator[SshEngines]:
-    sockets = SocketPaths()
-    engines = SshEngines(cast("SshSession", Near(answer)), sockets)
+    near = Near(answer)
     try:
-        yield engines
+        yield SshEngines(cast("SshSession", near))
     finally:
-        await engines.close()
-        sockets.close()
+        await near.end()
 
 
 def says(*parts: bytes) -> Answer:
@@ -88,3 +89,28 @@ async def test_a_path_that_cannot_be_in_a_request_says_so(path: str) -> None:
         with pytest.raises(NodeError, match="cannot be asked") as refused:
             await engines.http("127.0.0.1", 1, "GET", path, None, 5)
     assert "health.path" in refused.value.hint
+
+
+async def test_what_is_asked_comes_whole_and_the_path_escaped() -> None:
+    heard = bytearray()
+
+    class Listening(Near):
+        async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            heard.extend(await reader.readuntil(b"}"))
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            writer.close()
+
+    near = Listening(says())
+    reply = await SshEngines(cast("SshSession", near)).http("::1", 80, "POST", "/a b?c=%20&d=é", {"a": "é"}, 5)
+    await near.end()
+    head, _, body = bytes(heard).partition(b"\r\n\r\n")
+    assert reply.status == 200
+    assert head.startswith(b"POST /a%20b?c=%20&d=%C3%A9 HTTP/1.1\r\nHost: [::1]:80\r\nConnection: close\r\n")
+    assert b"\r\nContent-Length: 10" in head
+    assert body == '{"a":"é"}'.encode()
+
+
+async def test_an_answer_that_breaks_off_is_no_answer() -> None:
+    async with engine(says(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc")) as engines:
+        with pytest.raises(NodeError, match="the engine broke off"):
+            await engines.http("127.0.0.1", 1, "GET", "/health", None, 5)
