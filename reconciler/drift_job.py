@@ -23,7 +23,7 @@ from reconciler.drifting import Occasion, report_unasked
 from reconciler.fleet import OBSERVE_S, Fleet
 from reconciler.notify import Address, NotifyError, send
 from reconciler.threads import in_thread
-from reconciler.views.drift_news import news_body, news_title
+from reconciler.views.drift_news import news_body, news_level, news_title
 
 T = TypeVar("T")
 
@@ -175,7 +175,7 @@ class DriftJob:
 
     async def _sent(self, fleet: str, address: Address, item: News) -> tuple[Address, News | None]:
         """The news that arrived; None for those that did not, which is a note."""
-        sending = partial(send, address, news_title(fleet, item), news_body(item))
+        sending = partial(send, address, news_title(fleet, item), news_body(item), news_level(item))
         try:
             async with asyncio.timeout(self._left_s()):
                 await in_thread(sending)

@@ -45,7 +45,7 @@ class Address:
 class _Service(Protocol):
     """What of a service of apprise is used."""
 
-    def notify(self, *, body: str, title: str) -> bool: ...
+    def notify(self, *, body: str, title: str, notify_type: object) -> bool: ...
 
 
 def addresses(urls: Iterable[str]) -> tuple[Address, ...]:
@@ -54,21 +54,27 @@ def addresses(urls: Iterable[str]) -> tuple[Address, ...]:
     found = tuple(Address(number, url) for number, url in enumerate(dict.fromkeys(urls), start=1))
     if found and importlib.util.find_spec("apprise") is None:
         raise NotifyError(
-            "news are sent by apprise, which is not installed", f"Install the extra: fleet-reconciler[{EXTRA}]"
+            "news are sent by apprise, which is not installed",
+            f"Install the extra, from a checkout: pip install '.[{EXTRA}]'",
         )
     for address in found:
         _service(address)
     return found
 
 
-def send(address: Address, title: str, body: str) -> None:
-    """Tell one address. Blocks for some seconds where nobody answers. Raises `NotifyError`."""
+def send(address: Address, title: str, body: str, level: str = "info") -> None:
+    """Tell one address. Blocks for some seconds where nobody answers. Raises `NotifyError`.
+
+    `level`: "failure", "warning", "info" or "success".
+    """
+    import apprise  # noqa: PLC0415 - see below
+
     service = _service(address)
+    kind = getattr(apprise.NotifyType, level.upper())
     try:
-        is_told = service.notify(body=body, title=title)
+        is_told = service.notify(body=body, title=title, notify_type=kind)
     except Exception as error:  # noqa: BLE001 - a hundred services of others; what they say may hold the URL
-        kind = type(error).__name__
-        raise NotifyError(f"{address} was not told ({kind})") from None
+        raise NotifyError(f"{address} was not told ({type(error).__name__})") from None
     if not is_told:
         raise NotifyError(f"{address} was not told: it cannot be reached, or refused")
 

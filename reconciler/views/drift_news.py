@@ -1,5 +1,7 @@
 """News of drift as a short message: plain text for a phone, the worst first."""
 
+from collections.abc import Mapping
+
 from reconciler.core.drift.finding import Finding, Severity
 from reconciler.core.drift.news import News
 from reconciler.views.words import count, one_line, shortened
@@ -9,6 +11,16 @@ LINES = 10
 
 LINE = 200
 """Characters of one finding."""
+
+LEVELS: Mapping[Severity, str] = {Severity.OUTAGE: "failure", Severity.DEGRADED: "warning", Severity.NOTICE: "info"}
+"""What services call a severity: some colour a message by it, a pager decides whom it wakes."""
+
+
+def news_level(news: News) -> str:
+    """How bad it is, in a word of apprise: as the worst finding."""
+    if not news.findings:
+        return "info" if news.known else "success"
+    return LEVELS[news.findings[0].severity]
 
 
 def news_title(fleet: str, news: News) -> str:

@@ -168,10 +168,13 @@ def test_news_are_told_when_findings_change_and_once_when_all_is_well_again(
     (first,) = inbox.messages
     assert "fleet lab: " in first["title"]
     assert "pair-a/pair/1@node2" in first["message"]
+    assert "failure" == first["type"]
     story.apply()
     for _ in range(2):
         assert 0 == look(fleet, inbox).code
-    assert ["fleet lab: all is as wanted again"] == [item["title"] for item in inbox.messages[1:]]
+    assert [("fleet lab: all is as wanted again", "success")] == [
+        (item["title"], item["type"]) for item in inbox.messages[1:]
+    ]
 
 
 def test_who_could_not_be_told_is_told_with_the_next_look_and_the_exit_code_is_that_of_the_fleet(

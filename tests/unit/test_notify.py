@@ -17,8 +17,9 @@ def inbox() -> Iterator[Inbox]:
 
 def test_what_is_sent_arrives(inbox: Inbox) -> None:
     (address,) = addresses([inbox.url])
-    send(address, "fleet lab: 1 finding", "<b> & ünïcode\nsecond line")
+    send(address, "fleet lab: 1 finding", "<b> & ünïcode\nsecond line", "failure")
     (message,) = inbox.messages
+    assert "failure" == message["type"]
     assert ("fleet lab: 1 finding", "<b> & ünïcode\nsecond line") == (message["title"], message["message"])
 
 
@@ -55,7 +56,7 @@ def test_without_the_extra_its_name_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     assert () == addresses([])
     with pytest.raises(NotifyError) as error:
         addresses(["json://localhost"])
-    assert "Install the extra: fleet-reconciler[notify]" == error.value.hint
+    assert "Install the extra, from a checkout: pip install '.[notify]'" == error.value.hint
 
 
 def test_the_name_in_the_state_is_of_fleet_and_url_and_shows_neither() -> None:

@@ -2,7 +2,7 @@
 
 from reconciler.core.drift import Finding, Severity
 from reconciler.core.drift.news import News
-from reconciler.views.drift_news import LINE, LINES, news_body, news_title
+from reconciler.views.drift_news import LINE, LINES, news_body, news_level, news_title
 from tests.unit.core.drift_reports import finding
 
 DEGRADED = finding("pair-a/pair/1@node2")
@@ -31,6 +31,13 @@ def test_all_is_well_again_unless_something_is_out_of_sight() -> None:
     hidden = News((), frozenset(), {"0" * 12: "node3"})
     assert "fleet lab: nothing else is found" == news_title("lab", hidden)
     assert "1 earlier finding could not be looked at" == news_body(hidden)
+
+
+def test_a_service_is_told_how_bad_the_worst_is() -> None:
+    notice = finding("node3", "disk-low", severity=Severity.NOTICE)
+    told = [news_level(of(*found)) for found in ([OUTAGE, DEGRADED], [DEGRADED], [notice], [])]
+    assert ["failure", "warning", "info", "success"] == told
+    assert "info" == news_level(News((), frozenset(), {"0" * 12: "node3"}))
 
 
 def test_news_are_short_and_plain_whatever_was_found() -> None:
