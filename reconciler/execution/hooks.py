@@ -112,7 +112,7 @@ class HookCalls:
         told = (": " if len(lines) == 1 else "\n").join(filter(None, (why, "\n".join(lines))))
         seconds = asyncio.get_running_loop().time() - began_s
         self.on_event(HookEnded(hook.name, due.about.placement, not why, told, seconds))
-        return f"hook {hook.name}: {': '.join((why, *lines[-1:]))}" if why else ""
+        return f"hook {hook.name} for {due.about.placement}: {': '.join((why, *lines[-1:]))}" if why else ""
 
     async def _call(self, hook: Hook, due: Due, number: int) -> HookCall:
         """Raises `SecretError`."""

@@ -48,7 +48,7 @@ def test_a_change_goes_by_its_policy_and_its_hooks(served: Desk) -> None:
     (served.folder / "busy").touch()
     kept = served.fleet("apply", "--yes")
     assert 6 == kept.rc, kept.said
-    assert "hook before_cut[0]: exit code 7: sessions are open" in kept.said
+    assert "hook before_cut[0] for single-3/solo: exit code 7: sessions are open" in kept.said
     assert [name for found in before.values() for name in found] == [
         name for found in names(served.lab).values() for name in found if not name.endswith("v2.unproved")
     ]

@@ -101,7 +101,7 @@ def test_what_says_no_before_the_cut_keeps_the_lane_running(fleet: Commands, sto
     done = fleet("apply", "--yes")
     why = "exit code 3: too many sessions" if how == "fails" else "it did not end within 20 s and was killed"
     assert 6 == done.code
-    assert f": hook before_cut[0]: {why}\n" in done.out
+    assert f": hook before_cut[0] for pair-a/pair: {why}\n" in done.out
     assert "pair-a/pair: failed before anything was stopped; the fleet serves what it served before" in done.out
     assert {name for name, state in before.items() if "pair" in name} <= set(story.containers())
     assert [] == [call for call in story.nodes.mutations if call.operation == "stop" and "pair" in call.ref]
@@ -179,7 +179,7 @@ def test_a_secret_that_cannot_be_had_stops_the_cut(fleet: Commands, story: Story
     hook(story, "{before_cut: [{http: {secret: 'env:NO_SUCH_VARIABLE'}}]}")
     done = fleet("apply", "--yes")
     assert (6, BOTH) == (done.code, story.running_lanes())
-    assert "hook before_cut[0]: secret env:NO_SUCH_VARIABLE: the variable is not set here" in done.out
+    assert "secret env:NO_SUCH_VARIABLE: the variable is not set here" in done.out
     assert [] == called(story)
 
 

@@ -8,7 +8,7 @@ from reconciler.core.gitops.decision import Adopt, Apply, Bar, Commit, Decision,
 from reconciler.core.gitops.guards import protected, stopped
 from reconciler.core.gitops.looks import Planned, lanes_told
 from reconciler.core.gitops.memory import BAD, TRIED, Attempt, Outcome, Suspension, age_s
-from reconciler.core.gitops.settings import Settings, pause_s
+from reconciler.core.gitops.settings import Heal, Settings, pause_s
 from reconciler.core.gitops.windows import Opening
 from reconciler.core.groups import groups
 from reconciler.core.plan import Plan
@@ -131,7 +131,13 @@ def _there(case: Case) -> Iterator[Decision]:
     elif plan.deferred or plan.unknown:
         yield Wait(f"not to be told: {_untold(case)}")
     else:
-        yield Nothing(f"{case.head.id[:12]} is applied", lanes_left(case))
+        left = lanes_left(case)
+        yield Nothing(f"{case.head.id[:12]} is applied{_left_so(case, left) if left else ''}", left)
+
+
+def _left_so(case: Case, left: tuple[str, ...]) -> str:
+    how = "not repaired, as `heal: off` says" if case.seen.settings.heal is Heal.OFF else "left alone"
+    return f"; drifted since, and {how}: {lanes_told(left)}"
 
 
 def _untold(case: Case) -> str:

@@ -87,6 +87,7 @@ def test_drift_is_left_to_healing() -> None:
     found = decide(scene(look([A, B], without(BOTH, "n3")), remembered=proved(HEAD, A, B)))
     assert isinstance(found, Nothing)
     assert ("c/b",) == found.drifted
+    assert f"{HEAD[:12]} is applied; drifted since, and not repaired, as `heal: off` says: c/b" == found.why
 
 
 GATED = {
