@@ -64,3 +64,15 @@ for module in (
     version,
 ):
     module.register(app)
+
+
+def _in_whole(commands: typer.Typer) -> None:
+    """A list of commands shows the first sentence of each help, however long; left alone, it would be cut at a line."""
+    for command in commands.registered_commands:
+        command.short_help = (command.help or "").partition("\n")[0].partition(". ")[0].removesuffix(".") + "."
+    for inner in commands.registered_groups:
+        if inner.typer_instance is not None:
+            _in_whole(inner.typer_instance)
+
+
+_in_whole(app)

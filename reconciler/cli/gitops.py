@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 TRIGGER = """Have a running agent look at the branch at once, for a hook of the repository. Exits with 1 when none runs.
 
-For example: fleet gitops trigger --work /var/lib/fleet
+For example: fleet gitops trigger --work /var/lib/fleet/gitops
 """
 STATUS = """Show how the agent stands: commits, what waits and why, repairs, the last error, the next look.
 
-For example: fleet gitops status --work /var/lib/fleet --json
+For example: fleet gitops status --work /var/lib/fleet/gitops --json
 """
 ACCEPT = """Let the agent go on from a commit that does not come after the one it applied last.
 
 For when the branch was rewritten, and that is right. It holds for this commit and what comes after it, and says nothing
 about its signature or its spec.
 
-For example: fleet gitops accept 4f2c1ab --work /var/lib/fleet
+For example: fleet gitops accept 4f2c1ab --work /var/lib/fleet/gitops
 """
 RETRY = """Have the agent try again what failed: commits, repairs that it gave up, versions in quarantine.
 
-For example: fleet gitops retry --work /var/lib/fleet
+For example: fleet gitops retry --work /var/lib/fleet/gitops
 """
 
 Named = Annotated[str, typer.Argument(metavar="COMMIT", help="The commit, or the beginning of its name.")]
@@ -100,7 +100,7 @@ def accept(commit: Named, work: Work = DEFAULT_WORK, events: Events = None) -> N
     memory.accept(Accepted(whole, memory.recalled().applied, person.name(), time.time()))
     tell(CommitAccepted(whole, person.name()))
     place.wake()
-    say(f"{whole} is accepted: the agent goes on from it.\n")
+    say(f"{whole[:12]} is accepted: the agent goes on from it.\n")
 
 
 def retry(work: Work = DEFAULT_WORK, events: Events = None) -> None:

@@ -38,7 +38,7 @@ changes nothing. What the spec says under `gitops` (windows, budget, healing, pr
 The work folder has its copy of the branch, the files of commits, its lock, and the recorded state unless FLEET_STATE or
 the spec says otherwise. SIGHUP, or `fleet gitops trigger`, has it look at once; SIGTERM ends it within five seconds.
 
-For example: fleet gitops run --repo /srv/fleet.git --work /var/lib/fleet --heal report
+For example: fleet gitops run --repo /srv/fleet.git --work /var/lib/fleet/gitops --heal report
 """
 DEFAULT_WORK = Path(".fleet-gitops")
 
@@ -181,7 +181,7 @@ def _seconds(text: str) -> float:
     try:
         seconds = specs.parse_duration(text)
     except ValueError as error:
-        raise typer.BadParameter(f"--interval: {error}") from None
+        raise typer.BadParameter(f"--interval: {error}; write for example 60s or 5m") from None
     if seconds <= 0:
         raise typer.BadParameter("--interval has to be longer than nothing")
     return seconds

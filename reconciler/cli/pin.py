@@ -74,7 +74,7 @@ SHOWN_EVERY_S = 0.2
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("pin", help=HELP, short_help=HELP.partition("\n")[0])(pin)
+    app.command("pin", help=HELP)(pin)
 
 
 @dataclass(frozen=True)

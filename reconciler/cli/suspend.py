@@ -23,13 +23,13 @@ suspension takes the place of an earlier one, whoever said it.
 It is written down where the agent keeps its record: name its folder with --work, or the spec, when the spec or
 FLEET_STATE names a state that both share. `fleet suspend` and `fleet gitops suspend` are the same.
 
-For example: fleet suspend --for 4h --reason "a demo until eight" --work /var/lib/fleet
+For example: fleet suspend --for 4h --reason "a demo until eight" --work /var/lib/fleet/gitops
 """
 RESUME_HELP = """Let the agent of `fleet gitops` act again. `fleet unsuspend` and `fleet gitops resume` are the same.
 
 (`fleet resume` is something else: it goes on with an apply that was interrupted.)
 
-For example: fleet unsuspend --work /var/lib/fleet
+For example: fleet unsuspend --work /var/lib/fleet/gitops
 """
 
 For = Annotated[

@@ -57,7 +57,7 @@ def test_a_person_accepts_a_commit_and_has_things_tried_again(gitops: Gitops, tm
     commit = gitops.branch.push()
     gitops.once()
     events = str(tmp_path / "events")
-    assert f"{commit} is accepted" in gitops("accept", commit[:8], "--events", events).out
+    assert f"{commit[:12]} is accepted" in gitops("accept", commit[:8], "--events", events).out
     assert "is tried again" in gitops("retry", "--events", events).out
     kinds = [json.loads(line)["kind"] for line in (tmp_path / "events").read_text().splitlines()]
     assert ["gitops.accepted", "gitops.retry"] == kinds
