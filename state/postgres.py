@@ -143,7 +143,7 @@ def _engine(location: Postgres, busy_s: float, *, read_only: bool) -> Engine:
     try:
         engine = create_engine(url, connect_args=given, pool_pre_ping=True, hide_parameters=True)
     except ModuleNotFoundError as error:
-        hint = "Install it: `pip install 'fleet-reconciler[postgres]'`."
+        hint = "Install it, from a checkout: `pip install '.[postgres]'`."
         raise StateError(f"the state {location} needs the PostgreSQL driver psycopg", hint) from error
     settings = {
         "default_transaction_read_only": "on" if read_only else "off",

@@ -206,5 +206,5 @@ def test_the_end_of_what_a_hook_says_is_shown_line_by_line(fleet: Commands, stor
     done = fleet("apply", "--yes", "--lane", "solo")
     assert "ERR hook before_cut[0] for single-3/solo: exit code 1\n" in done.out
     assert "      | sessions are open\n" in done.out
-    assert "hook before_cut[0]: exit code 1: sessions are open\n" in done.out
+    assert "hook before_cut[0] for single-3/solo: exit code 1: sessions are open\n" in done.out
     assert "\ufffd" not in done.out
