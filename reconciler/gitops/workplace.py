@@ -10,13 +10,14 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import specs
 import state
 from reconciler import history
+from reconciler.gitops.git import GitError
 from reconciler.gitops.mirror import Mirror
 from state.location import FOLDER
 
@@ -35,9 +36,10 @@ class BusyError(WorkError):
 
 @dataclass(frozen=True)
 class Workplace:
-    """A work folder."""
+    """A work folder. `checked`: the commits whose files this process has written, or found that it cannot."""
 
     folder: Path
+    checked: set[str] = field(default_factory=set, compare=False, repr=False)
 
     @property
     def mirror(self) -> Path:
@@ -54,16 +56,26 @@ class Workplace:
         return self.folder / "trees" / commit
 
     async def written(self, mirror: Mirror, commit: str) -> Path:
-        """The files of a commit: whole, or an error. Raises `GitError`, `TreeError`, `OSError`."""
+        """The files of a commit: whole, or an error. Raises `GitError`, `TreeError`, `OSError`.
+
+        Each process writes them once anew: a hand, or a machine that lost its power, may have changed what is there.
+        What cannot be written again is taken as it is.
+        """
         tree = self.tree(commit)
-        if not tree.is_dir():
-            fresh = self.folder / "trees" / f".{commit}.{os.getpid()}"
+        if tree.is_dir() and commit in self.checked:
+            return tree
+        fresh = self.folder / "trees" / f".{commit}.{os.getpid()}"
+        shutil.rmtree(fresh, ignore_errors=True)
+        try:
+            await mirror.write(commit, fresh)
+            shutil.rmtree(tree, ignore_errors=True)
+            fresh.replace(tree)
+        except (GitError, OSError):
+            if not tree.is_dir():
+                raise
+        finally:
             shutil.rmtree(fresh, ignore_errors=True)
-            try:
-                await mirror.write(commit, fresh)
-                fresh.replace(tree)
-            finally:
-                shutil.rmtree(fresh, ignore_errors=True)
+        self.checked.add(commit)
         return tree
 
     def keep(self, commits: Collection[str]) -> None:

@@ -232,3 +232,37 @@ def test_what_an_agent_that_died_left_among_the_trees_goes(branch: Followed) -> 
     commit = branch.push()
     branch.once()
     assert [commit] == [path.name for path in trees.iterdir()]
+
+
+def emptied(tree: Path) -> None:
+    (tree / "lanes.yaml").write_text("")
+
+
+def added_to(tree: Path) -> None:
+    (tree / "fleet.yaml").write_text((tree / "fleet.yaml").read_text().replace("lanes.yaml", "'*s.yaml'"))
+    (tree / "others.yaml").write_text("lanes: 7\n")
+
+
+@pytest.mark.parametrize("spoil", [emptied, added_to, shutil.rmtree])
+def test_what_happened_to_the_files_of_a_commit_is_undone_at_the_next_start(
+    branch: Followed, spoil: Callable[[Path], None]
+) -> None:
+    commit = branch.push()
+    branch.once()
+    spoil(branch.workplace.tree(commit))
+    kill(branch)
+    branch.workplace = Workplace(branch.workplace.folder)
+    assert 0 == branch.once(heal="on"), branch.lines
+    assert WHOLE == branch.story.running_lanes()
+    assert {".fleet", "vault"} <= {path.name for path in branch.workplace.tree(commit).iterdir()}
+
+
+def test_files_that_cannot_be_written_again_are_taken_as_they_are(branch: Followed) -> None:
+    branch.push()
+    branch.once()
+    shutil.rmtree(branch.workplace.mirror)
+    branch.bare.rename(branch.bare.with_name("away.git"))
+    kill(branch)
+    branch.workplace = Workplace(branch.workplace.folder)
+    assert 1 == branch.once(heal="on")
+    assert WHOLE == branch.story.running_lanes()

@@ -57,6 +57,8 @@ OUTCOMES = {
 TRIED = frozenset({Outcome.APPLIED, Outcome.PARTIAL, Outcome.FAILED, Outcome.REFUSED, Outcome.NEEDS_A_PERSON})
 """What counts as the one attempt: the others were broken off, or never began."""
 
+BROKEN_OFF = frozenset({Outcome.INTERRUPTED, Outcome.LEASE_HELD})
+
 BAD = frozenset({Outcome.FAILED, Outcome.NEEDS_A_PERSON})
 
 
@@ -132,9 +134,12 @@ class Remembered:
     gave_up: tuple[GaveUp, ...] = ()
 
     def began(self, commit: str, observation: str, now_s: float) -> "Remembered":
-        """Before the first effect of an apply of `commit`."""
+        """Before the first effect of an apply of `commit`. Of those that were broken off only the newest is kept, so
+        that they never crowd out the ones that count.
+        """
         attempt = Attempt(commit, observation, Outcome.BEGUN, now_s)
-        return replace(self, applied=commit, attempts=(*self.attempts, attempt)[-ATTEMPTS:])
+        told = tuple(item for item in self.attempts if item.commit != commit or item.outcome not in BROKEN_OFF)
+        return replace(self, applied=commit, attempts=(*told, attempt)[-ATTEMPTS:])
 
     def ended(self, outcome: Outcome, now_s: float, summary: str = "", run: str = "") -> "Remembered":
         """After it: the last attempt that was begun has this outcome."""

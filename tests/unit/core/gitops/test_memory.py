@@ -96,3 +96,10 @@ def test_a_commit_is_good_only_when_every_node_was_seen() -> None:
 def test_a_new_version_takes_the_place_of_the_proof_of_the_old() -> None:
     after = learned(proved(OLD, A, B).began(HEAD, "seen", NOW_S), HEAD, look([NEW_A, B], BOTH))
     assert [(OLD, A.fingerprint), (HEAD, B.fingerprint)] == [(item.commit, item.fingerprint) for item in after.proven]
+
+
+def test_attempts_that_were_broken_off_never_crowd_out_the_one_that_failed() -> None:
+    made = Remembered().began("c1", "seen", 1.0).ended(Outcome.FAILED, 2.0)
+    for at_s in range(200):
+        made = made.began("c1", "seen", float(at_s)).ended((Outcome.LEASE_HELD, Outcome.INTERRUPTED)[at_s % 2], 3.0)
+    assert [Outcome.FAILED, Outcome.INTERRUPTED] == [item.outcome for item in made.attempts]
