@@ -211,7 +211,8 @@ class Agent:
         planned = turn.planned(commit)
         turn.memory.update(lambda before: learned(replace(before, applied=commit), commit, planned))
         self.workplace.point(commit)
-        self.telling.applied(commit, "nothing to do: the fleet is as this commit says")
+        if planned.is_told:
+            self.telling.applied(commit, "nothing to do: the fleet is as this commit says")
 
     async def _looked(self, turn: Turn, commit: str) -> None:
         self.beat()

@@ -266,3 +266,22 @@ def test_files_that_cannot_be_written_again_are_taken_as_they_are(branch: Follow
     branch.workplace = Workplace(branch.workplace.folder)
     assert 1 == branch.once(heal="on")
     assert WHOLE == branch.story.running_lanes()
+
+
+def test_a_forge_does_not_hear_of_a_success_while_the_nodes_cannot_be_read(branch: Followed) -> None:
+    branch.push()
+    branch.once()
+    (branch.story.folder / "notes").write_text("nothing of the spec")
+    branch.push()
+    heard: list[str] = []
+
+    async def work(nodes: tuple[str, ...]) -> int:
+        for node in nodes:
+            branch.story.nodes.node(node).cut_link()
+        agent = branch.agent()
+        agent.telling.applied = lambda commit, why: heard.append(why)  # type: ignore[method-assign]
+        agent.telling.stands = lambda commit, decision: heard.append(type(decision).__name__)  # type: ignore[method-assign]
+        return await agent.run(once=True)
+
+    assert 4 == branch.run(lambda: work(("node1", "node2", "node3")))
+    assert ["Wait"] == heard

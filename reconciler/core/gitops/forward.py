@@ -128,7 +128,7 @@ def _there(case: Case) -> Iterator[Decision]:
         return
     if case.is_first_try:
         yield Adopt(case.head.id)
-    elif plan.deferred or plan.unknown:
+    elif not case.planned.is_told:
         yield Wait(f"not to be told: {_untold(case)}")
     else:
         left = lanes_left(case)

@@ -33,6 +33,11 @@ class Planned:
     in_place: frozenset[str]
     drifted: frozenset[str]
 
+    @property
+    def is_told(self) -> bool:
+        """Whether all of the fleet could be read: else that there is nothing to do says nothing."""
+        return not (self.plan.deferred or self.plan.unknown)
+
 
 def looked(desired: Desired, observed: Observed, plan: Plan) -> Planned:
     """What one look says. `plan`: of the same, with what is withheld of it."""
