@@ -26,6 +26,7 @@ class Metrics:
         self.blocked = self._gauge("blocked", "1 while somebody has to do something before the branch is applied.")
         self.waiting = self._gauge("waiting", "1 while the newest commit waits.")
         self.applying = self._gauge("applying", "1 while the fleet is being changed.")
+        self.drifted = self._gauge("drifted", "Placements that drifted and are left so.")
         self.given_up = self._gauge("given_up", "Placements that are not repaired any more.")
         self.suspended = self._gauge("suspended", "1 while a person has suspended the agent.")
         self.commit = self._gauge(

@@ -206,6 +206,7 @@ class Standing:
         metrics.looked.set(self.now())
         metrics.blocked.set(isinstance(decision, Stop))
         metrics.waiting.set(isinstance(decision, Wait))
+        metrics.drifted.set(len(decision.drifted) if isinstance(decision, Nothing) else 0)
         metrics.suspended.set(suspended is not None)
         metrics.given_up.set(sum(remembered.is_given_up(item.gang) for item in remembered.gave_up))
         metrics.commit.clear()

@@ -195,6 +195,19 @@ def test_an_idle_agent_ends_at_once_when_it_is_told_to(branch: Followed) -> None
     assert 0 == branch.run(work)
 
 
+def test_drift_that_is_left_is_a_metric(branch: Followed) -> None:
+    branch.push()
+    branch.once()
+    branch.story.nodes.node("node3").kill("fleet-solo-r0-v1")
+
+    async def work() -> bytes:
+        agent = branch.agent("report")
+        await agent.run(once=True)
+        return agent.metrics.text()
+
+    assert b"fleet_gitops_drifted 1.0" in branch.run(work)
+
+
 def test_drift_is_repaired_with_heal_on_told_with_report_and_left_with_off(branch: Followed) -> None:
     commit = branch.push()
     branch.once()
