@@ -64,7 +64,9 @@ class Application:
         try:
             store.check_writable()
             held_up = await self._taken(keeper)
-            return held_up or await self._recorded(store, run, keeper)
+            applied = held_up or await self._recorded(store, run, keeper)
+            self.on_event(ended(applied))
+            return applied
         finally:
             try:
                 await keeper.release()
@@ -128,9 +130,7 @@ class Application:
         hooks = hooks_of(self.fleet.spec)
         runner = Runner(self.plan, nodes, store, run.id, *told, self.secrets, keeper, usual, hooks)
         machine = await runner.run()
-        applied = replace(await self._concluded(store, runner, machine), sent_bytes=nodes.sent_bytes - before)
-        self.on_event(RunEnded(run.id, int(applied.exit), applied.summary))
-        return applied
+        return replace(await self._concluded(store, runner, machine), sent_bytes=nodes.sent_bytes - before)
 
     async def _concluded(self, store: state.Store, runner: Runner, machine: Machine) -> Applied:
         """The end of a run, judged and recorded. What was done stays done where it cannot be recorded."""
@@ -214,6 +214,11 @@ class Application:
             stopping.cancel()
             task.cancel()
             await asyncio.wait([task, stopping], timeout=LETTING_GO_S)
+
+
+def ended(applied: Applied) -> RunEnded:
+    """The last event of every run, also of one that was refused before it began."""
+    return RunEnded(applied.run_id, int(applied.exit), applied.summary)
 
 
 def unbreakable(on_event: OnEvent) -> OnEvent:

@@ -212,13 +212,16 @@ class Fleet:
         default: a new one. Raises `state.StateError` before the first effect when the journal cannot be written, and
         `NodeError` when a node has no lease to give. Set `stop` to interrupt.
         """
-        from reconciler.applying import Application, unbreakable  # noqa: PLC0415 - most commands only look
+        from reconciler.applying import Application, ended, unbreakable  # noqa: PLC0415 - most commands only look
 
+        tell = unbreakable(on_event)
         plan = await in_thread(partial(self.judged, going(plan), time.time()))
         if plan.refusals or plan.forbidden or (plan.withheld and plan.is_empty):
             why = refused_summary(plan) or withheld_summary(plan)
-            return Applied("", Exit.REFUSED, why, (), {})
-        told = (unbreakable(on_event), stop or asyncio.Event())
+            refused = Applied("", Exit.REFUSED, why, (), {})
+            tell(ended(refused))
+            return refused
+        told = (tell, stop or asyncio.Event())
         return await Application(self, plan, *told, self._secrets, command, saved_id, wait_s, run_id).run()
 
     def boots(self, gang: str) -> tuple[float, ...]:

@@ -50,6 +50,7 @@ async def carry_out(
     """
     from reconciler import holds
     from reconciler.core.events import RunEnded
+    from reconciler.core.withhold import refused_summary, withheld_summary
 
     def but_withheld(made: "Plan", known: "Recorded") -> "Plan":
         return fleet.judged(holds.withheld(made, known, retry=retry, stale=stale), time.time())
@@ -61,7 +62,8 @@ async def carry_out(
         say(rendered(fleet, made, Format.TEXT))
     code = _standstill(made)
     if code is not None:
-        tell(RunEnded("", int(code), "there was nothing to carry out"))
+        why = refused_summary(made) or withheld_summary(made) or "there was nothing to carry out"
+        tell(RunEnded("", int(code), why))
         return _told(code, {**told, "plan": made, "result": None}, as_json=as_json)
     if why := forbids(made, known):
         return _forbidden(why, {**told, "plan": made}, as_json=as_json)
@@ -70,8 +72,6 @@ async def carry_out(
     made = but_withheld(made, holds.recorded(fleet, time.time()))  # an answer may have taken its time
     applied = await _applied(fleet, made, as_json=as_json, command=command, saved_id=saved_id, wait_s=wait_s)
     on_applied(applied)
-    if not as_json and not applied.status:  # it ended before there was any event to tell of
-        say(f"{applied.summary}\n")
     return _told(applied.exit, {**told, "plan": made, "result": _result(applied)}, as_json=as_json)
 
 
@@ -143,7 +143,6 @@ async def _applied(
 ) -> "Applied":
     from reconciler.cli.plan import recorded_estimates
     from reconciler.cli.progress import reporter
-    from reconciler.core.events import RunEnded
 
     stop = stop_on_signals()
     with reporter(quiet=as_json, expected=recorded_estimates(fleet, made).steps) as show:
@@ -152,10 +151,7 @@ async def _applied(
             tell(event)
             show(event)
 
-        applied = await fleet.apply(made, on_event, stop, command, saved_id, wait_s, run_id())
-    if not applied.status:
-        tell(RunEnded(applied.run_id, int(applied.exit), applied.summary))
-    return applied
+        return await fleet.apply(made, on_event, stop, command, saved_id, wait_s, run_id())
 
 
 def _result(applied: "Applied") -> dict[str, object]:

@@ -9,6 +9,7 @@ import jsonschema  # type: ignore[import-untyped] # it has no types of its own
 import pytest
 
 from reconciler.cli import recording
+from reconciler.core.events import Event, RunEnded
 from reconciler.views.event_schema import event_schema
 from tests.lifecycle.commanding import Commands
 from tests.lifecycle.harness import Story
@@ -129,6 +130,18 @@ def test_a_run_that_never_began_tells_its_end_all_the_same(fleet: Commands, stor
     assert 3 == fleet("apply", "--yes", "--events", str(log)).code
     (event,) = read(log.read_text())
     assert ("run.ended", 3) == (event["kind"], event["event"]["exit_code"])
+
+
+def test_the_end_of_what_a_policy_forbids_says_why(fleet: Commands, story: Story, tmp_path: Path) -> None:
+    path = story.folder / "fleet.yaml"
+    path.write_text(f"{path.read_text()}\npolicies: {{files: [none.py]}}\n")
+    assert 3 == fleet("apply", "--yes", "--events", str(tmp_path / "events")).code
+    heard: list[Event] = []
+    story.apply(heard.append)
+    (event,) = read((tmp_path / "events").read_text())
+    assert ("run.ended", 3) == (event["kind"], event["event"]["exit_code"])
+    assert [RunEnded("", 3, event["event"]["summary"])] == heard
+    assert "refused by policy none.py: the policy itself is broken" in event["event"]["summary"]
 
 
 def test_commands_that_change_what_is_recorded_tell_of_it(
