@@ -70,6 +70,23 @@ def test_importing_the_package_loads_no_database_library() -> None:
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
+def test_a_state_that_has_its_tables_is_used_without_the_database_library(folder: Path) -> None:
+    """It takes longer to load than a small fleet takes to answer."""
+    fill(folder)
+    program = """
+import sys
+from pathlib import Path
+from state import open_store, read_store
+folder = Path(sys.argv[1])
+store = open_store(folder)
+store.add_report(1.0, "{}")
+store.close()
+assert read_store(folder).reports(1) == ((1.0, "{}"),)
+sys.exit(sorted({"sqlalchemy", "alembic"} & sys.modules.keys()) or 0)
+"""
+    subprocess.run([sys.executable, "-c", program, folder], check=True)
+
+
 def test_folder_and_file_are_for_their_owner_only(folder: Path, file: Path) -> None:
     store = open_store(folder)
     store.begin_run(a_run())
