@@ -85,12 +85,15 @@ class GpuSupport:
 
 @dataclass(frozen=True)
 class Host:
-    """All of it. `boots_in_a_day`: how often it started within the last 24 hours, after its own records."""
+    """All of it. `boots_in_a_day`: how often it started within the last 24 hours, after its own records.
+    `booted_s`: when it started last, by its own clock, in seconds since 1970.
+    """
 
     interfaces: tuple[Interface, ...] | None = None
     rdma: tuple[RdmaPort, ...] | None = None
     clock: Clock | None = None
     uptime_s: float | None = None
+    booted_s: float | None = None
     boots_in_a_day: int | None = None
     gpu_support: GpuSupport | None = None
     gpu_processes: tuple[Process, ...] | None = None

@@ -19,11 +19,12 @@ DAY_S = 86400
 def host(parts: Sections, containers: Mapping[int, str]) -> Host:
     """All facts that the script can tell. `containers`: container ids by process."""
     top, apps = parts.get("top"), parts.get("gpu-processes")
-    uptime_s = _uptime_s(parts.get("uptime", ()))
+    uptime_s, now_s = _uptime_s(parts.get("uptime", ())), epoch_s(parts.get("clock", ()))
     return Host(
         interfaces=_interfaces(parts.get("interfaces", ())) or None,
         rdma=_rdma(parts.get("rdma", ())),
         uptime_s=uptime_s,
+        booted_s=None if uptime_s is None or now_s is None else now_s - uptime_s,
         boots_in_a_day=_boots(parts.get("boots", ()), uptime_s),
         gpu_support=GpuSupport((), hook=bool(parts.get("gpu-hook"))),
         gpu_processes=None if apps is None else tuple(_gpu_processes(apps, containers)),

@@ -19,6 +19,7 @@ import asyncssh
 import pytest
 
 from reconciler.fleet import Applied, Fleet
+from tests.inbox import POISON, opened
 
 from . import Lab
 from .fleet_cli import FLEET, Desk, Ran, checked, desk, environment, names
@@ -205,7 +206,14 @@ def test_values_arrive_and_show_nowhere_else(clean_lab: Lab, tmp_path: Path) -> 
     said += ran.said + "".join(made.fleet(*words.split()).said for words in (*EVERY_COMMAND, *MORE_COMMANDS))
     found = inspected(clean_lab)
     assert VALUES.items() <= env_of(found).items()
-    assert_clean(said, "what the commands said")
+    with opened() as inbox:
+        made.set("HF_TOKEN", ROTATED)
+        told = made.fleet("drift", "--notify", inbox.url, "--metrics", str(tmp_path / "desk/fleet.prom"))
+        assert "env.HF_TOKEN" in json.dumps(inbox.messages)
+    assert POISON not in told.said
+    assert_clean(said + told.said, "what the commands said")
+    assert_clean(json.dumps(inbox.messages), "the news")
+    assert "fleet_drift_findings" in (tmp_path / "desk/fleet.prom").read_text()
     assert_clean(without_env(found), "docker inspect")
     assert_clean(written(tmp_path / "desk"), "the spec's folder")
     assert_clean(node_files(clean_lab), "files of the nodes")

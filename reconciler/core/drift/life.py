@@ -1,5 +1,8 @@
 """Runtime: what became of containers by themselves. Ranks that ended, lanes that do not answer, what was left over."""
 
+import math
+import re
+from calendar import timegm
 from collections.abc import Iterator, Mapping
 
 from reconciler.core.classify import GangView, RankView
@@ -8,6 +11,12 @@ from reconciler.core.explain import describe_end, how_ended
 from reconciler.core.gate import Health, Verdict
 from reconciler.core.identity import is_proved
 from reconciler.core.observed import Container, Observed, Placed
+
+UTC = re.compile(r"([12]\d{3})-(0[1-9]|1[0-2])-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?Z")
+"""A time as the engine tells of a container's life."""
+
+ERROR_S = 1.0
+"""So far apart are two times at least of which one is surely the later."""
 
 BOOTS = frozenset({"loading", "models"})
 """Phases of a verdict in which nothing answers its users."""
@@ -78,11 +87,15 @@ def _marks(where: str, present: Container) -> Iterator[Finding]:
 
 
 def alone(view: GangView) -> Iterator[Finding]:
-    """A rank that ended while another ran on, and was started again: it has lost its place among the others."""
+    """A rank that ended while another ran on, and was started again: it has lost its place among the others.
+
+    Each node tells times by its own clock: they are compared by the controller's.
+    """
     present = [(rank, item) for rank in view.ranks if (item := rank.present) is not None and item.state == "running"]
     for rank, item in present:
         others = [(one, other) for one, other in present if one is not rank]
-        beside = [(one, other) for one, other in others if item.finished_at[:19] > other.started_at[:19] > ""]
+        ended_s = _ended_s(rank, item)
+        beside = [(one, other) for one, other in others if ended_s > _at_s(one, other.started_at, math.inf) + ERROR_S]
         if beside and not item.restart_count:
             one, other = beside[0]
             yield Finding(
@@ -95,6 +108,27 @@ def alone(view: GangView) -> Iterator[Finding]:
                 since=item.started_at,
                 evidence=f"{item.name} ended and started again, and {other.name} on {one.rank.node} ran on",
             )
+
+
+def _ended_s(rank: RankView, item: Container) -> float:
+    """When the life before its present one ended at the latest that is known; a node that boots ends them all."""
+    ended_s, booted_s = _at_s(rank, item.finished_at, -math.inf), rank.facts.host.booted_s
+    if booted_s is None or _offset_s(rank) + _at_s(rank, item.created_at, math.inf) + ERROR_S > booted_s:
+        return ended_s
+    return max(ended_s, booted_s - _offset_s(rank))
+
+
+def _at_s(rank: RankView, text: str, never_s: float) -> float:
+    """A time of a node's engine, in seconds since 1970 by the controller's clock."""
+    found = UTC.fullmatch(text)
+    if found is None:
+        return never_s
+    return timegm((*map(int, found.groups()[:6]), 0, 0, 0)) + float(f"0{found[7] or ''}") - _offset_s(rank)
+
+
+def _offset_s(rank: RankView) -> float:
+    clock = rank.facts.host.clock
+    return clock.offset_s if clock else 0.0
 
 
 def lane_health(address: str, verdict: Verdict | None) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from reconciler.core.desired import Desired, Gang, Mount
 from reconciler.core.drift import Finding, Ignore, Kind, Severity, findings, sift, worst_first
 from reconciler.core.gate import Health, Verdict
+from reconciler.core.host import Clock, Host
 from reconciler.core.image_defaults import ImageDefaults
 from reconciler.core.observed import Container, LocalImage, Observed, PreflightMark
 from reconciler.core.standins import with_put_aside
@@ -266,6 +267,39 @@ def test_what_docker_updates_in_place_says_no_time_and_what_was_made_anew_does()
 def test_only_a_setting_that_needs_a_new_container_has_a_time(setting: str, is_dated: bool) -> None:
     (item,) = found(pair(replace(UP[0], unasked=((setting, "1"),)), UP[1]))
     assert is_dated == bool(item.since)
+
+
+def starts(first: tuple[str, Host], second: tuple[str, Host]) -> list[str]:
+    """The ranks that were started again alone, of two that were made at 10:00 by the clock here. Of each: when the life
+    before ended, and what its node says of clock and boot."""
+    states = (
+        facts(node, replace(item, finished_at=end), host=host)
+        for node, item, (end, host) in zip(("n1", "n2"), UP, (first, second), strict=True)
+    )
+    return [item.address for item in found(observed(*states)) if item.field == "start"]
+
+
+MADE_S = 1772359200.0
+"""2026-03-01T10:00:00Z, at which these containers were made."""
+AHEAD = Host(clock=Clock(300.0, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("what", "first", "second", "expected"),
+    [
+        ("nothing", ("", Host()), ("", Host()), []),
+        ("ended later", ("", Host()), ("2026-03-01T10:01:00Z", Host()), ["c/a/1@n2"]),
+        ("ended before, by a clock that is ahead", ("", Host()), ("2026-03-01T10:04:00Z", AHEAD), []),
+        ("ended later, by a clock that is ahead", ("", Host()), ("2026-03-01T10:06:00Z", AHEAD), ["c/a/1@n2"]),
+        ("its node booted since", ("", Host(booted_s=MADE_S + 60)), ("", Host()), ["c/a/0@n1"]),
+        ("its node booted before", ("", Host(booted_s=MADE_S - 60)), ("", Host()), []),
+        ("no time at all", ("", Host()), ("yesterday", Host()), []),
+    ],
+)
+def test_a_rank_that_was_started_again_is_told_by_the_clock_here_and_by_its_nodes_boot(
+    what: str, first: tuple[str, Host], second: tuple[str, Host], expected: list[str]
+) -> None:
+    assert expected == starts(first, second), what
 
 
 def test_a_dead_rank_tells_since_when_and_how_we_know() -> None:
