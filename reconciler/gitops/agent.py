@@ -19,7 +19,7 @@ from reconciler.core.gitops.forward import forward
 from reconciler.core.gitops.looks import Planned, learned
 from reconciler.core.gitops.memory import Remembered
 from reconciler.core.outcome import Exit
-from reconciler.gitops.carrying import Carrying, Done
+from reconciler.gitops.carrying import BROKEN_OFF, Carrying, Done
 from reconciler.gitops.commits import Known, known
 from reconciler.gitops.endpoint import Metrics
 from reconciler.gitops.git import GitError
@@ -30,7 +30,7 @@ from reconciler.gitops.mirror import Mirror
 from reconciler.gitops.rules import Rules, rules_of
 from reconciler.gitops.standing import Standing
 from reconciler.gitops.telling import Telling
-from reconciler.gitops.waiting import broken_off, first_of
+from reconciler.gitops.waiting import broken_off, first_of, growing_s
 from reconciler.gitops.workplace import WorkError, Workplace
 from reconciler.images.errors import SupplyError
 from reconciler.nodes.errors import NodeError
@@ -39,9 +39,6 @@ AT_ONCE = 8
 """So often the agent looks again without a rest: a commit, its end, what came meanwhile."""
 
 START_AGAIN = "what it remembered is gone with it: start the agent again, and it begins anew"
-
-LONGEST_REST_S = 600.0
-"""Between two tries of a remote that does not answer, unless the interval is longer."""
 
 TROUBLES = (GitError, BrokenError, state.StateError, NodeError, SupplyError, OSError)
 """What goes wrong outside of the agent, and may be well at the next turn."""
@@ -105,6 +102,7 @@ class Agent:
         self._now = now
         self._place = workplace.place((workplace.told() or {}).get("state_at"))
         self._failures = 0
+        self._stumbles = 0
         self._beat_s = time.monotonic()
         self._carrying: Carrying | None = None
 
@@ -258,7 +256,8 @@ class Agent:
 
     def _ended(self, done: Done) -> bool:
         self.standing.ended(done.exit)
-        return done.is_superseded or done.exit not in {Exit.LEASE_HELD, Exit.INTERRUPTED, Exit.ERROR}
+        self._stumbles = self._stumbles + 1 if done.exit is Exit.ERROR else 0
+        return done.is_superseded or done.exit not in BROKEN_OFF
 
     async def superseding(self, commit: str, head: str, looks: Looks) -> str | None:
         """Fetch; the newest commit where it may take the place of `commit`, which is being carried out, else None.
@@ -281,8 +280,7 @@ class Agent:
 
     async def _rest(self) -> None:
         """Until the next look: the interval, or what a decision waits for, or until somebody wakes it."""
-        rest_s = self.options.interval_s * 2.0 ** min(max(self._failures - 1, 0), 16)
-        rest_s = min(rest_s, max(LONGEST_REST_S, self.options.interval_s))
+        rest_s = growing_s(self.options.interval_s, max(self._failures, self._stumbles))
         until_s = self.standing.until_s
         if until_s is not None:
             rest_s = min(rest_s, max(0.1, until_s - self._now()))

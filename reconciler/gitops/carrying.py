@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 COMMAND = "gitops"
 """What the runs of the agent are called in the history, and in leases."""
 
+BROKEN_OFF = frozenset({Exit.INTERRUPTED, Exit.LEASE_HELD, Exit.ERROR})
+"""Ends that say nothing about what was carried out: it is to be done again."""
+
 LEASE_WAIT_S = 20.0
 """A lease of somebody who died lapses within it (`nodes/lease_program.py`)."""
 
@@ -68,11 +71,14 @@ class Carrying:
     async def heal(self, decision: Heal) -> Done:
         """Repair what drifted, and nothing else."""
         agent, now = self._agent, self._agent.standing.now
+        began_s = now()
+        self._memory.update(lambda before: before.repairing(decision.gangs, began_s))
         agent.standing.begins(events.HealBegun(decision.commit, decision.gangs))
         applied = await self._carried(decision.commit, decision.gangs)
         ok = applied.exit is Exit.OK
-        if applied.exit not in {Exit.INTERRUPTED, Exit.LEASE_HELD, Exit.ERROR}:
-            self._memory.update(lambda before: before.healed(decision.gangs, now(), ok=ok))
+        counts = None if applied.exit in BROKEN_OFF else ok
+        self._memory.update(lambda before: before.repaired(decision.gangs, began_s, now(), ok=counts))
+        if counts is not None:
             agent.metrics.heals.labels(str(ok).lower()).inc()
         agent.standing.healed(events.HealEnded(decision.commit, decision.gangs, ok, applied.summary, applied.run_id))
         return Done(applied.exit, self._newer is not None)

@@ -6,6 +6,11 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+LONGEST_S = 600.0
+"""Between two tries of a remote that does not answer, or of a record that cannot be written, unless the interval is
+longer.
+"""
+
 
 async def first_of(seconds: float, *events: asyncio.Event) -> None:
     """Return when one of the events is set, at the latest after so many seconds."""
@@ -30,3 +35,8 @@ async def broken_off(work: Coroutine[Any, Any, T], stop: asyncio.Event, *, unles
     finally:
         stopping.cancel()
         task.cancel()
+
+
+def growing_s(interval_s: float, failures: int) -> float:
+    """How long to rest after so many failures in a row: the interval, and from the second one on twice as long."""
+    return min(interval_s * 2.0 ** min(max(failures - 1, 0), 16), max(LONGEST_S, interval_s))

@@ -1,6 +1,7 @@
 """The agent on simulated nodes: what each kind of commit, drift and trouble comes to. The repository is a real one."""
 
 import asyncio
+import itertools
 import shutil
 import subprocess
 from pathlib import Path
@@ -373,3 +374,24 @@ def test_a_record_that_fails_is_no_attempt_of_the_commit(branch: Followed, monke
     assert Outcome.INTERRUPTED == branch.memory.recalled().attempts[-1].outcome
     assert 0 == branch.once(), branch.lines
     assert commit == branch.memory.recalled().good
+
+
+def test_a_record_that_stays_away_is_tried_ever_more_seldom(branch: Followed, monkeypatch: pytest.MonkeyPatch) -> None:
+    branch.push()
+    tries: list[float] = []
+
+    async def apply(*_: object, **__: object) -> Applied:
+        tries.append(asyncio.get_running_loop().time())
+        raise StateError("the disk is full")
+
+    async def work() -> None:
+        agent = branch.agent()
+        running = asyncio.ensure_future(agent.run())
+        await asyncio.sleep(3600)
+        agent.stopping.set()
+        await running
+
+    monkeypatch.setattr(Fleet, "apply", apply)
+    branch.run(work)
+    rests = [round(after - before, -1) for before, after in itertools.pairwise(tries)]
+    assert [60, 120, 240, 480, 600, 600, 600] == rests[:7]

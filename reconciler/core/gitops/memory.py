@@ -1,6 +1,6 @@
 """What the agent remembers from one look to the next, across restarts. Times are seconds since 1970."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -76,7 +76,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Healed:
-    """A gang that was repaired, and whether that went well."""
+    """A gang that was repaired, or is being repaired, and whether that went well."""
 
     gang: str
     at_s: float
@@ -149,10 +149,16 @@ class Remembered:
         done = replace(last, outcome=outcome, at_s=now_s, summary=summary, run=run)
         return replace(self, attempts=tuple(done if item is last else item for item in self.attempts))
 
-    def healed(self, gangs: Iterable[str], now_s: float, *, ok: bool) -> "Remembered":
-        """After a repair of these gangs."""
-        new = tuple(Healed(gang, now_s, ok) for gang in gangs)
+    def repairing(self, gangs: Iterable[str], now_s: float) -> "Remembered":
+        """Before the first effect of a repair: one that the agent dies over counts, as one that did not go well."""
+        new = tuple(Healed(gang, now_s, ok=False) for gang in gangs)
         return replace(self, heals=(*self.heals, *new)[-ATTEMPTS * max(1, len(self.proven)) :])
+
+    def repaired(self, gangs: Collection[str], began_s: float, now_s: float, *, ok: bool | None) -> "Remembered":
+        """After the repair of these gangs that began at `began_s`. `ok` None: it was broken off, and does not count."""
+        left = tuple(item for item in self.heals if item.gang not in gangs or item.at_s != began_s)
+        new = () if ok is None else tuple(Healed(gang, now_s, ok) for gang in gangs)
+        return replace(self, heals=(*left, *new))
 
     def giving_up(self, why: Mapping[str, str], now_s: float) -> "Remembered":
         """With these gangs left alone from now on. `why`: by gang."""

@@ -23,7 +23,7 @@ from tests.unit.core.gitops.scenes import BOTH, HEAD, NEW_A, NOW_S, OLD, A, B, b
 
 def test_it_survives_as_text() -> None:
     full = proved(OLD, A, B).began(HEAD, "seen", NOW_S).ended(Outcome.FAILED, NOW_S + 1, "out of memory", "run1")
-    full = full.healed(["c/a"], NOW_S, ok=False).giving_up({"c/b": "too often"}, NOW_S)
+    full = full.repairing(["c/a"], NOW_S).giving_up({"c/b": "too often"}, NOW_S)
     assert full == remembered_of(full.to_json())
     assert Remembered() == remembered_of(Remembered().to_json()) == remembered_of(None)
 
@@ -45,9 +45,19 @@ def test_an_attempt_is_there_from_before_its_first_effect() -> None:
 def test_only_so_much_is_kept() -> None:
     remembered = Remembered()
     for number in range(ATTEMPTS + 9):
-        remembered = remembered.began(HEAD, str(number), NOW_S).healed(["c/a"], NOW_S, ok=True)
+        remembered = remembered.began(HEAD, str(number), NOW_S).repairing(["c/a"], NOW_S)
     assert (ATTEMPTS, str(ATTEMPTS + 8)) == (len(remembered.attempts), remembered.attempts[-1].observation)
     assert ATTEMPTS == len(remembered.heals)
+
+
+def test_a_repair_counts_from_before_its_first_effect_unless_it_was_broken_off() -> None:
+    begun = proved(OLD, A, B).repairing(["c/a", "c/b"], NOW_S)
+    assert [("c/a", False), ("c/b", False)] == [(item.gang, item.ok) for item in begun.heals]
+    done = begun.repaired(["c/a", "c/b"], NOW_S, NOW_S + 60, ok=True)
+    assert [(NOW_S + 60, True)] * 2 == [(item.at_s, item.ok) for item in done.heals]
+    assert () == begun.repaired(["c/a", "c/b"], NOW_S, NOW_S + 60, ok=None).heals
+    again = done.repairing(["c/a"], NOW_S + 90).repaired(["c/a"], NOW_S + 90, NOW_S + 99, ok=None)
+    assert done == again
 
 
 def test_every_exit_code_is_an_outcome_and_a_held_part_is_not_a_refusal() -> None:
