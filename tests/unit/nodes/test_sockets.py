@@ -35,12 +35,13 @@ def test_a_long_temporary_folder_is_passed_over(tmp_path: Path, monkeypatch: pyt
     assert len(str(found)) < LONGEST_PATH
 
 
-def test_a_program_that_forgets_to_close_leaves_nothing(tmp_path: Path) -> None:
+def test_a_program_that_forgets_to_close_leaves_nothing() -> None:
     program = "from reconciler.nodes.sockets import SocketPaths; paths = SocketPaths(); print(paths.new())"
     argv = [sys.executable, "-c", program]
-    done = subprocess.run(argv, env={"TMPDIR": str(tmp_path)}, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith(str(tmp_path))
-    assert list(tmp_path.iterdir()) == []
+    with tempfile.TemporaryDirectory() as short:  # pytest's own folder may be too long for the path of a socket
+        done = subprocess.run(argv, env={"TMPDIR": short}, capture_output=True, text=True, check=True)
+        assert done.stdout.startswith(short)
+        assert [] == list(Path(short).iterdir())
 
 
 def test_what_a_killed_process_left_goes_and_what_a_living_one_has_stays(tmp_path: Path) -> None:
