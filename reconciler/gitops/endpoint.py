@@ -6,7 +6,14 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, generate_latest
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    disable_created_metrics,
+    generate_latest,
+)
 
 SLOW_S = 10.0
 """Whoever sends no request for so long is let go."""
@@ -16,6 +23,7 @@ class Metrics:
     """What is counted, in a registry of its own."""
 
     def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # when a counter was made helps nobody
         self.registry = CollectorRegistry()
         self.looked = self._gauge("look_timestamp_seconds", "When the agent last had a whole look, since 1970.")
         self.fetched = self._gauge("fetch_timestamp_seconds", "When the branch was last fetched, since 1970.")

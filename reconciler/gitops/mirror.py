@@ -13,6 +13,9 @@ from reconciler.gitops.git import FETCH_S, Git, GitError, Source, printable
 HEAD = "refs/fleet/head"
 """Where the newest commit of the branch is kept."""
 
+MISSING = "couldn't find remote ref"
+"""What git says of a branch that the remote does not have, in the language it is asked to speak."""
+
 
 class TreeError(Exception):
     """The files of a commit are not fit to be used: why."""
@@ -132,7 +135,13 @@ class Mirror:
     async def _fetched(self) -> str:
         refs = f"+refs/heads/{self.branch}:{HEAD}"
         options = ("--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--quiet")
-        await self.git("fetch", *options, "--end-of-options", self.source.url, refs, timeout_s=FETCH_S)
+        try:
+            await self.git("fetch", *options, "--end-of-options", self.source.url, refs, timeout_s=FETCH_S)
+        except GitError as error:
+            if MISSING in str(error):
+                hint = "push a commit to it, or name another one with --branch"
+                raise GitError(f"{self.source} has no branch {self.branch}", hint) from None
+            raise
         head = await self.head()
         if head is None:
             raise GitError(f"{self.source} has no commit on {self.branch}")

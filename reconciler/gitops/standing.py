@@ -5,6 +5,7 @@ The same news is told once: an agent that waits for a night says so in one line.
 
 import contextlib
 import os
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -194,7 +195,10 @@ class Standing:
             self._log.error(f"{decision.summary}{hint}", commit=commit, bar=str(decision.bar))
         elif isinstance(decision, Wait):
             self._tell(events.Waiting(commit, decision.why, decision.until_s))
-            self._log.info(f"waiting: {decision.why}", commit=commit)
+            until = (
+                time.strftime(" (until %Y-%m-%d %H:%M)", time.localtime(decision.until_s)) if decision.until_s else ""
+            )
+            self._log.info(f"waiting: {decision.why}{until}", commit=commit)
         elif isinstance(decision, Nothing):
             say = self._log.warn if decision.drifted else self._log.info
             say(decision.why, commit=commit, drifted=list(decision.drifted))
