@@ -49,10 +49,10 @@ SUPPLY_KINDS = {
 
 @dataclass
 class Bringing:
-    """One image on its way to one node. `session` holds the pull: it is patient where a link is cut for a while."""
+    """One image on its way to one node. `connecting` gives the session that holds the pull: it is patient where a link
+    is cut for a while, and is opened while the way is."""
 
-    session: SshSession
-    engine: DockerEngine
+    connecting: asyncio.Future[SshSession]
     sdk: DockerSdk
     store: Store
     distribution: Distribution
@@ -64,7 +64,7 @@ class Bringing:
     @property
     def node(self) -> str:
         """The node's name."""
-        return self.session.target.name
+        return self.sdk.node
 
     async def run(self) -> LocalImage:
         """The image, brought and verified. Raises `NodeError`, also when the node's daemon says that all went well."""
@@ -150,7 +150,8 @@ class Bringing:
         if original == elsewhere or not hosts_toml.may_keep_name(self.store.kind, self.store.docker_version):
             yield elsewhere
             return
-        async with hosts_toml.pointing(self.session, self.pin.registry or "", port) as kept:
+        session = await asyncio.shield(self.connecting)
+        async with hosts_toml.pointing(session, self.pin.registry or "", port) as kept:
             yield original if kept else elsewhere
 
     # otherwise
@@ -203,8 +204,9 @@ class Bringing:
         params = {"fromImage": name, "tag": self.pin.digest, "platform": self.platform}
         stream = PullStream(doing, sizes)
         refuse = partial(failure, doing)
-        async with self.engine.stream(doing, "POST", "/images/create", params, headers, refuse) as chunks:
-            async for chunk in self.engine.lively(doing, chunks):
+        engine = await self._engine()
+        async with engine.stream(doing, "POST", "/images/create", params, headers, refuse) as chunks:
+            async for chunk in engine.lively(doing, chunks):
                 progress = stream.feed(chunk)
                 if progress is not None:
                     on_progress(progress)
@@ -213,7 +215,10 @@ class Bringing:
         stream.end()
 
     async def _images(self, pulled: str | None = None) -> tuple[LocalImage, ...]:
-        return await local_images(self.engine, self._own_platform, pulled)
+        return await local_images(await self._engine(), self._own_platform, pulled)
+
+    async def _engine(self) -> DockerEngine:
+        return DockerEngine(await asyncio.shield(self.connecting))
 
     async def _own_platform(self) -> str:
         return self.store.platform
@@ -232,7 +237,7 @@ class Bringing:
         found = next((item for item in images if self.pin.digest in {item.id, *item.digests}), None)
         found = found or inspect.matching(images, self.pin)
         if found is not None:
-            await insist_on_platform(self.engine, self.pin, found, self.platform)
+            await insist_on_platform(await self._engine(), self.pin, found, self.platform)
         if found is None or not found.usable:
             message = f"{self.pin.short} was pulled to {self.node} without error, but is not whole there"
             raise NodeError(ErrorKind.REFUSED, message)

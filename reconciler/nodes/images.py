@@ -97,16 +97,15 @@ class SshImages:
         from reconciler.nodes.bringing import Bringing  # noqa: PLC0415 - see above
 
         store, distribution = await self.store(), self._distribution()
-        session = await self._connect()
+        connecting = asyncio.ensure_future(self._connect())
         try:
-            engine = DockerEngine(session)
-            bringing = Bringing(session, engine, self._sdk, store, distribution, pin, platform, on_progress, relay)
+            bringing = Bringing(connecting, self._sdk, store, distribution, pin, platform, on_progress, relay)
             return await bringing.run()
         except SupplyError as error:
             message = f"{pin.short} cannot be brought to {self._sdk.node}: {error.message}"
             raise NodeError(ErrorKind.REFUSED, message, error.hint) from error
         finally:
-            await session.close()
+            await _end(connecting)
 
     async def _keep(self, pin: ImagePin, image: LocalImage) -> None:
         """A tag, so that `docker image prune` leaves it. In the containerd store it also gives the original name."""
@@ -115,6 +114,14 @@ class SshImages:
         name, tag = f"{pin.registry}/{pin.repository}", inspect.keep_tag(pin.digest)
         if f"{name}:{tag}" not in image.names:
             await self._engine.post(f"tagging {pin.short}", f"/images/{image.id}/tag", repo=name, tag=tag)
+
+
+async def _end(connecting: "asyncio.Future[SshSession]") -> None:
+    """Close the session, or have it no more."""
+    connecting.cancel()
+    await asyncio.wait([connecting])
+    if not connecting.cancelled() and connecting.exception() is None:
+        await connecting.result().close()
 
 
 def _remove(name: str, api: "docker.APIClient") -> None:

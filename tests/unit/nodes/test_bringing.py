@@ -55,7 +55,7 @@ class Brought(Bringing):
 def bringing(*holders: Holder) -> Brought:
     nobody = cast("Any", None)
     distribution = cast("Any", PlayedDistribution(*holders))
-    return Brought(nobody, nobody, nobody, nobody, distribution, PIN, "linux/arm64", lambda news: None, None)
+    return Brought(nobody, nobody, nobody, distribution, PIN, "linux/arm64", lambda news: None, None)
 
 
 def holder(node: str, *, can_save: bool = True) -> Holder:
