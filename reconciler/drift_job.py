@@ -19,7 +19,7 @@ from reconciler.core.drift.news import News, news, told_in, told_text
 from reconciler.core.drift.past import HISTORY, Left, left_in, left_of, left_text, with_past
 from reconciler.core.observed import Observed, Unknown, UnknownKind
 from reconciler.core.secret_notes import secret_notes
-from reconciler.drifting import Occasion, report_unasked
+from reconciler.drifting import Asking, Occasion, drift_report, report_short, unheard
 from reconciler.fleet import OBSERVE_S, Fleet
 from reconciler.notify import Address, NotifyError, send
 from reconciler.threads import in_thread
@@ -32,6 +32,9 @@ LOOKING = 0.8
 
 ONE_NODE = 0.5
 """The share of the time for looking that one node may take, so that one which hangs leaves time for the others."""
+
+ASKING = 0.7
+"""The share of what is then left that the lanes may take to answer, so that one that hangs leaves time."""
 
 STATE_S = 5.0
 """How long the state is waited for, in seconds: it is only history."""
@@ -84,7 +87,7 @@ class DriftJob:
         self.notes += secret_notes(self.fleet.desired, observed)
         report = await self._compared(observed, Occasion(time.time(), await commit))
         self._before = await past
-        return with_past(replace(report, missing=tuple(self._missing)), self._before or ())
+        return with_past(report, self._before or ())
 
     async def _commit(self) -> str | None:
         try:
@@ -106,15 +109,16 @@ class DriftJob:
         return seen[-1] if seen else Observed({node.name: _unheard(node.name) for node in self.fleet.desired.nodes}, {})
 
     async def _compared(self, observed: Observed, occasion: Occasion) -> Report:
-        left_s = self.request.within_s * LOOKING - self.took_s
+        """The report; what lanes have said counts, whoever says nothing."""
+        left_s = max(self.request.within_s * LOOKING - self.took_s, 0.0)
+        asking = Asking(self.request.is_probing, left_s * ASKING)
         try:
             async with asyncio.timeout(left_s):
-                return await self.fleet.drift(
-                    observed, probe=self.request.is_probing, now_s=occasion.at_s, commit=occasion.commit
-                )
+                report = await drift_report(self.fleet, observed, occasion, asking)
         except TimeoutError:
-            self._missing.append("whether the lanes answer")
-            return report_unasked(self.fleet, observed, occasion)
+            missing = (*unheard(self.fleet, observed, asking), "why ranks ended, holds and quarantine")
+            report = replace(report_short(self.fleet, observed, occasion, asking.heard), missing=missing)
+        return replace(report, missing=(*self._missing, *report.missing))
 
     # the state
 

@@ -36,9 +36,6 @@ from reconciler.core.planner import PlanOptions, make_plan
 from reconciler.core.secret_notes import marked_references
 from reconciler.core.status import (
     FleetStatus,
-    can_be_asked,
-    running_refs,
-    views,
 )
 from reconciler.core.withhold import going, refused_summary, withheld_summary
 from reconciler.engines import RULES, desired_fleet
@@ -248,12 +245,9 @@ class Fleet:
 
     async def health(self, observed: Observed, *, probe: bool = False) -> dict[str, Verdict]:
         """What the head of every fully running gang says; with `probe`, its questions are asked too."""
-        from reconciler.execution.gate import GangWatch, seen  # noqa: PLC0415 - a plan asks no engine
+        from reconciler.standing import asked  # noqa: PLC0415 - a plan asks no engine
 
-        asked = [view for view in views(self.desired, observed) if can_be_asked(view)]
-        watches = [GangWatch(self.nodes, view.gang, running_refs(view)) for view in asked]
-        verdicts = await asyncio.gather(*(seen(watch, probe=probe) for watch in watches))
-        return {watch.gang.address: verdict for watch, verdict in zip(watches, verdicts, strict=True)}
+        return await asked(self, observed, probe=probe)
 
     async def status(
         self,
@@ -276,9 +270,9 @@ class Fleet:
         self, observed: Observed, *, probe: bool = False, now_s: float | None = None, commit: str | None = None
     ) -> Report:
         """What differs from what is wanted, at `now_s` (seconds since 1970). Changes nothing."""
-        from reconciler.drifting import Occasion, drift_report  # noqa: PLC0415 - a plan needs none of it
+        from reconciler.drifting import Asking, Occasion, drift_report  # noqa: PLC0415 - a plan needs none of it
 
-        return await drift_report(self, observed, Occasion(now_s or time.time(), commit), probe=probe)
+        return await drift_report(self, observed, Occasion(now_s or time.time(), commit), Asking(probe))
 
     async def logs(self, node: str, container: str, tail: int, *, follow: bool) -> AsyncIterator[str]:
         """Log lines of one container: the last `tail`, and with `follow` each new one. Raises `NodeError`."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from reconciler import history
@@ -12,9 +12,11 @@ from reconciler.core.gate import Verdict
 from reconciler.core.observed import Observed
 from reconciler.core.status import (
     FleetStatus,
+    can_be_asked,
     clocks,
     ended,
     lane_status,
+    running_refs,
     started_at,
     unwanted,
     views,
@@ -23,6 +25,7 @@ from reconciler.core.status import (
     with_times,
 )
 from reconciler.execution.clocks import in_order
+from reconciler.execution.gate import GangWatch, all_seen
 from reconciler.execution.postmortem import ends_read
 from reconciler.nodes.times import epoch_s
 
@@ -30,6 +33,19 @@ if TYPE_CHECKING:
     from reconciler.fleet import Fleet
 
 T = TypeVar("T")
+
+
+async def asked(
+    fleet: "Fleet",
+    observed: Observed,
+    *,
+    probe: bool,
+    heard: Callable[[str, Verdict], object] = lambda gang, verdict: None,
+) -> dict[str, Verdict]:
+    """See `Fleet.health`. `heard` is told of each at once: for who may give up."""
+    found = [view for view in views(fleet.desired, observed) if can_be_asked(view)]
+    watches = [GangWatch(fleet.nodes, view.gang, running_refs(view)) for view in found]
+    return await all_seen(watches, probe=probe, heard=heard)
 
 
 async def standing(
@@ -43,13 +59,13 @@ async def standing(
 ) -> FleetStatus:
     """See `Fleet.status`."""
     found = views(fleet.desired, observed)
-    asked, known, ends = await asyncio.gather(
+    said, known, ends = await asyncio.gather(
         fleet.health(observed, probe=probe) if health is None else _at_hand(health),
         past or fleet.remembered(now_s or time.time()),
         asyncio.gather(*(ends_read(fleet.nodes, in_order(ended(view), clocks(observed))) for view in found)),
     )
     lanes = tuple(
-        with_failure(with_ends(lane_status(view, asked.get(view.gang.address)), why), known.failures)
+        with_failure(with_ends(lane_status(view, said.get(view.gang.address)), why), known.failures)
         for view, why in zip(found, ends, strict=True)
     )
     took = History(known.took)

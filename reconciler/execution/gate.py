@@ -1,7 +1,7 @@
 """Watches a gang until its gate has passed or can no longer pass. What is seen is judged by `reconciler.core.gate`."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from reconciler.core.answers import Answer, probe_request, told
@@ -185,3 +185,17 @@ async def seen(watch: GangWatch, *, probe: bool) -> Verdict:
         return verdict
     await watch.read()
     return verdict if watch.boot.phase == FIRST else replace(verdict, phase=watch.boot.phase)
+
+
+async def all_seen(
+    watches: Sequence[GangWatch], *, probe: bool, heard: Callable[[str, Verdict], object]
+) -> dict[str, Verdict]:
+    """The same of each gang, by address. `heard` is told of each at once: for who may give up on the others."""
+
+    async def one(watch: GangWatch) -> Verdict:
+        verdict = await seen(watch, probe=probe)
+        heard(watch.gang.address, verdict)
+        return verdict
+
+    verdicts = await asyncio.gather(*map(one, watches))
+    return {watch.gang.address: verdict for watch, verdict in zip(watches, verdicts, strict=True)}

@@ -18,7 +18,7 @@ MEANING: Mapping[Kind, str] = {
 }
 SEVERITY_MEANING: Mapping[Severity, str] = {
     Severity.OUTAGE: "a lane does not serve",
-    Severity.DEGRADED: "a lane serves, and something is wrong with it",
+    Severity.DEGRADED: "a lane serves, and something is wrong with it; or nobody can tell",
     Severity.NOTICE: "somebody should know",
 }
 PLURAL: Mapping[Severity, str] = {

@@ -112,6 +112,29 @@ def test_apply_mends_what_the_report_says_it_would(fleet: Commands, story: Story
     assert [] == report(fleet)
 
 
+def remedies(fleet: Commands) -> dict[str, str]:
+    rows = fleet("drift", "--json", "--no-record").json["findings"]
+    return {f"{row['address']} {row['field']}": row["remedy"] for row in rows}
+
+
+def test_nothing_is_promised_that_apply_refuses(fleet: Commands, story: Story) -> None:
+    story.apply()
+    rename(story)
+    kill(story)
+    told = remedies(fleet)
+    assert 3 == fleet("apply", "--yes").code
+    assert told["single-3/solo placement"].startswith("nothing: it is refused: "), told
+    assert "nothing while single-3/solo is refused; then: boot the gang again" == told["pair-a/pair/1@node2 state"]
+
+
+def test_nothing_is_promised_of_what_is_held(fleet: Commands, story: Story) -> None:
+    story.apply()
+    kill(story)
+    fleet("hold", "pair", "--reason", "a demo")
+    assert remedies(fleet)["pair-a/pair/1@node2 state"].startswith("nothing: lane pair is held by ")
+    assert 3 == fleet("apply", "--yes").code
+
+
 def test_a_model_that_changed_below_a_lane_that_runs(fleet: Commands, story: Story) -> None:
     whole = replace(sim_model({"config.json": 10, "a.safetensors": 1000}), shards=("a.safetensors",))
     put(story, whole)

@@ -135,8 +135,17 @@ def test_what_there_is_no_time_for_is_named_and_what_is_known_is_reported(fleet:
     story.nodes.inject(Fault.hang("node3", "http", nth=None))
     said = fleet("drift", "--within", "5", "--json")
     assert 4 == said.code
-    assert "there was no time to see whether the lanes answer" in said.err
+    assert ["whether single-3/solo answers"] == said.json["missing"]
+    assert "there was no time to see whether single-3/solo answers" in said.err
     assert "pair-a/pair/1@node2" in {row["address"] for row in said.json["findings"]}
+
+
+def test_one_engine_that_hangs_hides_no_other_lane(fleet: Commands, story: Story) -> None:
+    story.nodes.inject(Fault.hang("node3", "http", nth=None))
+    story.nodes.inject(Fault.fail("node1", "http", nth=None))
+    said = fleet("drift", "--within", "5", "--json").json
+    assert ["whether single-3/solo answers"] == said["missing"]
+    assert ["pair-a/pair health"] == [f"{row['address']} {row['field']}" for row in said["findings"]]
 
 
 def test_a_node_that_hangs_leaves_time_for_the_others(fleet: Commands, story: Story) -> None:

@@ -59,6 +59,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "reconciler.fleet",
         "reconciler.history",
         "reconciler.holds",
+        "reconciler.standing",
         "reconciler.version",
     ),
     "reconciler.drift_job": (

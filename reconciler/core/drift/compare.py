@@ -34,7 +34,7 @@ def findings(
     """
     judge = judge or Judge.of(desired)
     instead = _stand_ins(status)
-    found = [*machines.silent(desired, observed), *machines.foreign(desired, observed)]
+    found = [*machines.silent(observed), *machines.foreign(desired, observed)]
     found += [*machines.checked(desired, observed, judge), *life.trials(desired.fleet, observed)]
     found += intent.not_wanted(desired, observed, frozenset(one for others in instead.values() for one in others))
     causes = _causes(status) if status else NO_CAUSES

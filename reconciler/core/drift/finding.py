@@ -19,7 +19,7 @@ class Kind(StrEnum):
 
 class Severity(StrEnum):
     """How bad it is, the worst first. `OUTAGE`: a wanted lane does not serve. `DEGRADED`: it serves, and something of
-    it is wrong or about to be. `NOTICE`: somebody should know."""
+    it is wrong or about to be; or nobody can tell whether it serves. `NOTICE`: somebody should know."""
 
     OUTAGE = "outage"
     DEGRADED = "degraded"

@@ -22,9 +22,8 @@ TOLD_ELSEWHERE = frozenset({"orphan", "silence", "name"})
 BOOKKEEPING = frozenset({"model-disk"})
 
 
-def silent(desired: Desired, observed: Observed) -> Iterator[Finding]:
-    """Nodes that do not answer; not those that the spec declares off."""
-    taken = {node for gang in desired.gangs for node in gang.nodes}
+def silent(observed: Observed) -> Iterator[Finding]:
+    """Nodes that do not answer; not those that the spec declares off. Whether their lanes serve nobody can tell."""
     for state in unreachable(observed.nodes[node] for node in sorted(observed.nodes)):
         hint = "; ".join(state.hint.splitlines())
         yield Finding(
@@ -35,7 +34,6 @@ def silent(desired: Desired, observed: Observed) -> Iterator[Finding]:
             state.reason,
             f"nothing; {hint}" if hint else "nothing: it has to be reachable",
             evidence=f"it was tried ({state.kind})",
-            severity=Severity.OUTAGE if state.node in taken else Severity.DEGRADED,
         )
 
 

@@ -169,7 +169,7 @@ DRIFT: list[tuple[str, Observed, Verdict | None, list[Row]]] = [
         "a node that cannot be read tells of itself alone",
         observed(facts("n1", container(OLD, 0)), unknown("n2")),
         None,
-        [("host", "outage", "n2", "reach", "reachable", "no answer in 10 s")],
+        [("host", "degraded", "n2", "reach", "reachable", "no answer in 10 s")],
     ),
     (
         "a foreign container beside a lane; one that stopped, or elsewhere, is nobody's business",
