@@ -13,7 +13,7 @@ from reconciler.core.classify import GangView
 from reconciler.core.desired import Desired
 from reconciler.core.drift import intent, life, machines, settings
 from reconciler.core.drift.finding import Finding, Kind
-from reconciler.core.gate import Verdict
+from reconciler.core.gate import Health, Verdict
 from reconciler.core.observed import Observed
 from reconciler.core.status import FleetStatus, views
 
@@ -74,8 +74,9 @@ def _gang(
         return
     yield from intent.moved_on(view)
     told = []
+    boots = verdict is not None and verdict.health is Health.PROGRESSING
     for rank in view.ranks:
-        yield from life.rank_life(address, rank, causes)
+        yield from (item for item in life.rank_life(address, rank, causes) if not (boots and item.field == life.PROOF))
         told += [rank.present] if rank.present is not None and not rank.is_up else []
     for item in view.litter:
         if not any(item.container is present for present in told):  # a rank's own container is not left over, too

@@ -18,6 +18,9 @@ UTC = re.compile(r"([12]\d{3})-(0[1-9]|1[0-2])-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+
 ERROR_S = 1.0
 """So far apart are two times at least of which one is surely the later."""
 
+PROOF = "proof"
+"""The field of what has yet to be proved; while a lane boots, it cannot have been."""
+
 BOOTS = frozenset({"loading", "models"})
 """Phases of a verdict in which nothing answers its users."""
 
@@ -42,7 +45,7 @@ def rank_life(address: str, rank: RankView, causes: Mapping[tuple[str, int], str
     if not is_proved(present.name):
         evidence = f"its name is {present.name}: the health gate has not passed since it was made"
         yield Finding(
-            Kind.RUNTIME, where, "proof", "proved healthy", "never proved", "prove it", present.started_at, evidence
+            Kind.RUNTIME, where, PROOF, "proved healthy", "never proved", "prove it", present.started_at, evidence
         )
     yield from _marks(where, present)
 
@@ -146,7 +149,7 @@ def lane_health(address: str, verdict: Verdict | None) -> Iterator[Finding]:
         "nothing: it boots" if boots else "nothing by itself: see `fleet logs`",
         evidence=f"its head was asked: {verdict.phase}",
         severity=Severity.DEGRADED if serves else Severity.OUTAGE,
-        sign=f"{verdict.health} {verdict.phase}",
+        sign=str(verdict.health) if boots else f"{verdict.health} {verdict.phase}",
     )
 
 

@@ -485,3 +485,12 @@ def test_every_field_of_a_container_that_a_hand_can_change_is_looked_at() -> Non
     told |= {"error", "created_at", "started_at", "finished_at", "restart_count", "published_ports"}
     compared = {*SETTINGS, "shm_bytes", "ulimits", "auto_remove", "settings", "live_secrets"}
     assert {field.name for field in dataclasses.fields(Container)} == told | compared
+
+
+def test_a_boot_is_one_finding_all_the_way_through_its_phases() -> None:
+    made = pair(container(PAIR, 0, proved=False), container(PAIR, 1, proved=False))
+    said = [Verdict(Health.PROGRESSING, phase, f"in {phase}") for phase in ("loading", "weights", "models")]
+    ids = [[item.id for item in found(made, verdict)] for verdict in said]
+    assert [1, 1, 1] == [len(each) for each in ids]
+    assert 1 == len({each[0] for each in ids})
+    assert {"proof"} == {item.field for item in found(made, SERVING)}
