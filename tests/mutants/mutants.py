@@ -153,8 +153,8 @@ MUTANTS = (
     Mutant(
         "withheld-is-done",
         "reconciler.fleet",
-        "plan = going(plan)",
-        "plan = plan",
+        "partial(self.judged, going(plan), time.time())",
+        "partial(self.judged, plan, time.time())",
         "what is in quarantine is carried out",
     ),
     Mutant(
@@ -174,8 +174,8 @@ MUTANTS = (
     Mutant(
         "refusals-are-ignored",
         "reconciler.fleet",
-        "if plan.refusals or (",
-        "if (",
+        "if plan.refusals or plan.forbidden or (",
+        "if plan.forbidden or (",
         "a plan with refusals is carried out",
     ),
 )
