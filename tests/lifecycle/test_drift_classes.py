@@ -127,6 +127,21 @@ def test_nothing_is_promised_that_apply_refuses(fleet: Commands, story: Story) -
     assert "nothing while single-3/solo is refused; then: boot the gang again" == told["pair-a/pair/1@node2 state"]
 
 
+@pytest.mark.parametrize(
+    ("label", "code"), [("lane", 3), ("revision", 3), ("rank", 3), ("cluster", 0), ("fingerprint", 0)]
+)
+def test_of_a_label_that_somebody_changed_it_promises_what_apply_does(
+    fleet: Commands, story: Story, label: str, code: int
+) -> None:
+    story.apply()
+    found = rank(story, "node3")
+    found.labels = {**found.labels, f"fleet.{label}": "7" if label in {"revision", "rank"} else "other"}
+    found._whose = None
+    told = [remedy for where, remedy in remedies(fleet).items() if where.startswith("single-3/solo ")]
+    assert [code == 3] == [remedy.startswith("nothing: it is refused: ") for remedy in told]
+    assert code == fleet("apply", "--yes").code
+
+
 def test_nothing_is_promised_of_what_is_held(fleet: Commands, story: Story) -> None:
     story.apply()
     kill(story)
