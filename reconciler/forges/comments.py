@@ -6,7 +6,7 @@ from typing import Any
 
 from reconciler.forges.client import Session
 from reconciler.forges.errors import ForgeError
-from reconciler.forges.texts import field, items
+from reconciler.forges.texts import field, items, number_of
 
 BODY_BYTES = 65_535
 """What every one of the forges takes: GitHub refuses more than 65,536 characters, some stores of Forgejo more bytes."""
@@ -35,6 +35,17 @@ class Thread:
     read: Callable[[Sequence[Any]], Iterator[Comment]]
     method: str = "PATCH"
     is_paged: bool = True
+
+
+def below(path: str, *author: str) -> Callable[[Sequence[Any]], Iterator[Comment]]:
+    """Reads comments that are edited at `path`/id. `author`: the keys under which a comment has who wrote it."""
+
+    def read(listed: Sequence[Any]) -> Iterator[Comment]:
+        for item in listed:
+            if (number := number_of(item, "id")) is not None:
+                yield Comment(f"{path}/{number}", str(field(item, *author) or ""), str(field(item, "body") or ""))
+
+    return read
 
 
 async def whose(session: Session, key: str) -> str:

@@ -7,14 +7,11 @@
 There are no comments on commits: of one that no request brought, its statuses alone tell.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any
-
 from reconciler.forges.client import Client, Session
-from reconciler.forges.comments import Comment, Thread, put, whose
+from reconciler.forges.comments import Thread, below, put, whose
 from reconciler.forges.errors import ForgeError
 from reconciler.forges.protocol import State
-from reconciler.forges.texts import checked_commit, field, line, link, number_of
+from reconciler.forges.texts import checked_commit, line, link, number_of
 
 DESCRIPTION = 255
 """Characters: no limit is documented, and more does not show."""
@@ -57,12 +54,10 @@ class Forgejo:
             await self._put(session, request, body)
 
     async def _put(self, session: Session, request: int, body: str) -> None:
-        def read(listed: Sequence[Any]) -> Iterator[Comment]:
-            for item in listed:
-                if (number := number_of(item, "id")) is not None:
-                    author, text = field(item, "user", "login"), field(item, "body")
-                    yield Comment(f"{self._path}/issues/comments/{number}", str(author or ""), str(text or ""))
-
         me = await whose(session, "login")
-        thread = Thread(f"{self._path}/issues/{request}/comments", read, is_paged=False)
+        thread = Thread(
+            f"{self._path}/issues/{request}/comments",
+            below(f"{self._path}/issues/comments", "user", "login"),
+            is_paged=False,
+        )
         await put(session, thread, lambda item: not me or item.author == me, body)

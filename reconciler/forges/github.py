@@ -5,13 +5,12 @@
 * comments of requests: https://docs.github.com/rest/issues/comments, of commits: https://docs.github.com/rest/commits/comments
 """
 
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 from reconciler.forges.client import Client, Session
-from reconciler.forges.comments import Comment, Thread, put, whose
+from reconciler.forges.comments import Thread, below, put, whose
 from reconciler.forges.protocol import State
-from reconciler.forges.texts import checked_commit, field, line, link, number_of
+from reconciler.forges.texts import checked_commit, line, link, number_of
 
 DESCRIPTION = 140
 """Characters; a longer description is refused with 422."""
@@ -53,13 +52,7 @@ class GitHub:
         return self._thread(f"{self._path}/issues/{number}/comments", "/issues/comments")
 
     def _thread(self, path: str, edits: str) -> Thread:
-        def read(listed: Sequence[Any]) -> Iterator[Comment]:
-            for item in listed:
-                if (number := number_of(item, "id")) is not None:
-                    author, text = field(item, "user", "login"), field(item, "body")
-                    yield Comment(f"{self._path}{edits}/{number}", str(author or ""), str(text or ""))
-
-        return Thread(path, read)
+        return Thread(path, below(f"{self._path}{edits}", "user", "login"))
 
 
 async def _put(session: Session, thread: Thread, body: str) -> None:

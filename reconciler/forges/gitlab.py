@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from reconciler.forges.client import Client, Session
-from reconciler.forges.comments import Comment, Thread, put, whose
+from reconciler.forges.comments import Comment, Thread, below, put, whose
 from reconciler.forges.errors import ForgeError
 from reconciler.forges.protocol import State
 from reconciler.forges.texts import checked_commit, field, items, line, link, number_of
@@ -84,10 +84,7 @@ def _of_commit(path: str) -> Thread:
 
 def _notes(path: str, listed: Sequence[Any]) -> Iterator[Comment]:
     """The newest is listed first by default: they are told in the order in which they were made."""
-    for item in sorted(listed, key=lambda item: number_of(item, "id") or 0):
-        if (number := number_of(item, "id")) is not None:
-            author, text = field(item, "author", "username"), field(item, "body")
-            yield Comment(f"{path}/{number}", str(author or ""), str(text or ""))
+    return below(path, "author", "username")(sorted(listed, key=lambda item: number_of(item, "id") or 0))
 
 
 async def _put(session: Session, thread: Thread, body: str) -> None:
