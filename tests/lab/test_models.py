@@ -58,8 +58,8 @@ def leftovers(node: Node) -> list[str]:
 
 
 def bytes_arrive(node: Node) -> bool:
-    """Whether a copy has begun: before that, a full disk is seen and nothing is sent."""
-    found = node.exec(["find", "/srv/models", "-path", f"*{PARTIAL}*", "-type", "f", "-size", "+0"], check=False)
+    """Whether a copy to an empty disk has begun: before that, a full disk is seen and nothing is sent."""
+    found = node.exec(["find", "/srv/models", "-type", "f", "-size", "+8k"], check=False)
     return bool(found.stdout.strip())
 
 
@@ -190,7 +190,7 @@ def assert_a_disk_that_fills_meanwhile_leaves_nothing_that_counts(made: Desk) ->
     here, there = pair(made)
     pin(made, BIG)
     BIG.place(there)
-    there.delay(10)
+    there.delay(100)  # or all of it is there before the disk is full
     here.exec(["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", "/srv/models"])
     try:
         with made.started("models", "sync", "hub", "--yes") as process:
