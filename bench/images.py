@@ -5,7 +5,6 @@ its peers. What is ours is the whole process, from `fleet images sync` to its en
 """
 
 import json
-import re
 import shutil
 import statistics
 import subprocess
@@ -21,7 +20,7 @@ from pathlib import Path
 import yaml
 
 from bench import big_image
-from bench.measure import Measured, seconds
+from bench.measure import Measured, peak_bytes, seconds
 from tests.lab import Lab, tunnel
 from tests.lab.node import Node
 from tests.lab.registry import answers
@@ -210,12 +209,11 @@ def _on_the_bridge(lab: Lab, node: Node) -> Iterator[str]:
 
 
 def _peak(process: "subprocess.Popen[str]") -> int:
-    """Peak memory of a process, watched until it ends. (`ru_maxrss` would begin with that of whoever started it.)"""
-    status, peak = Path(f"/proc/{process.pid}/status"), 0
+    """Peak memory of a process, watched until it ends."""
+    peak = 0
     while process.poll() is None:
         with suppress(OSError):
-            found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())
-            peak = int(found[1]) * 1024 if found else peak
+            peak = peak_bytes(process.pid) or peak
         time.sleep(0.05)
     return peak
 

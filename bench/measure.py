@@ -1,9 +1,11 @@
 """Medians of two alternating measurements."""
 
+import re
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 ROUNDS = 9
 
@@ -42,3 +44,12 @@ def compare(
     return Measured(
         name, goal, baseline, statistics.median(a for a, _ in times), statistics.median(b for _, b in times), "ms"
     )
+
+
+def peak_bytes(process: int | str) -> int:
+    """Peak memory of a process so far, by id or "self". (`ru_maxrss` would begin with that of whoever started it.)
+
+    Raises `OSError` when there is no such process.
+    """
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text(encoding="utf-8"))
+    return int(found[1]) * 1024 if found else 0

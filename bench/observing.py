@@ -7,13 +7,13 @@ Prints JSON: CPU seconds of this process for it, without imports, and its peak m
 import asyncio
 import gc
 import json
-import resource
 import sys
 import time
 from pathlib import Path
 
 import asyncssh
 
+from bench.measure import peak_bytes
 from bench.played_nodes import PlayedNode
 from reconciler.cli.main import OBJECTS_UNCOLLECTED
 from reconciler.core.observed import NodeFacts, Observed
@@ -70,7 +70,7 @@ def main() -> None:
     gc.set_threshold(OBJECTS_UNCOLLECTED)  # both as `fleet` does, so that connections alone are compared
     what, folder = sys.argv[1], Path(sys.argv[2])
     cpu_s = asyncio.run(_observe(folder) if what == "fleet" else _bare(folder))
-    print(json.dumps({"cpu_s": cpu_s, "rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
+    print(json.dumps({"cpu_s": cpu_s, "rss_bytes": peak_bytes("self")}))
 
 
 if __name__ == "__main__":
