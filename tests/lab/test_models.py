@@ -57,6 +57,15 @@ def leftovers(node: Node) -> list[str]:
     return found + [str(path) for path in (node.disk / "srv/models").rglob("*.fleet-partial*")]
 
 
+def nothing_is_left(*nodes: Node) -> None:
+    """What gave a model ends when its node's sshd has noticed that the connection is over: soon, and by itself."""
+
+    def found() -> list[str]:
+        return [item for node in nodes for item in leftovers(node)]
+
+    wait_until("nothing left of a copy", lambda: not found(), seconds=10, detail=lambda: "\n".join(found()))
+
+
 def bytes_arrive(node: Node) -> bool:
     """Whether a copy to an empty disk has begun: before that, a full disk is seen and nothing is sent."""
     found = node.exec(["find", "/srv/models", "-type", "f", "-size", "+8k"], check=False)
@@ -87,7 +96,7 @@ def test_ls_and_verify_tell_what_is_whole_broken_and_flipped(made: Desk) -> None
     filled = made.fleet("models", "sync", "hub", "--yes")
     assert filled.rc == 0, filled.said
     assert SMALL.is_on(here)
-    assert [] == leftovers(here) + leftovers(there)
+    nothing_is_left(here, there)
 
 
 def test_sync_copies_a_hub_cache_directly_and_again_there_is_nothing_to_do(made: Desk) -> None:
@@ -101,7 +110,7 @@ def test_sync_copies_a_hub_cache_directly_and_again_there_is_nothing_to_do(made:
     assert "from node2" in synced.out
     assert "through the controller" not in synced.out
     assert SMALL.is_on(here)
-    assert [] == leftovers(here) + leftovers(there)
+    nothing_is_left(here, there)
     assert "No changes." in made.fleet("models", "sync", "--yes").out
 
 
@@ -117,7 +126,7 @@ def test_sync_goes_through_the_controller_where_the_direct_way_is_closed(made: D
     assert synced.rc == 0, synced.said
     assert "through the controller" in synced.out
     assert SMALL.is_on(here)
-    assert [] == leftovers(here) + leftovers(there)
+    nothing_is_left(here, there)
 
 
 def test_after_a_killed_controller_only_the_rest_moves(made: Desk) -> None:
@@ -132,7 +141,7 @@ def test_after_a_killed_controller_only_the_rest_moves(made: Desk) -> None:
         process.wait()
     wait_until("rsync to end", lambda: not _rsyncs(here) and not _rsyncs(there), seconds=20)
     there.delay(0)
-    assert [] == leftovers(there)
+    nothing_is_left(there)
     listed = made.fleet("models", "ls", "hub", "--node", "node1")
     assert "whole" not in listed.out
     whole = {path: path.stat().st_ino for path in blobs.iterdir() if path.name in _digests(BIG)}
@@ -142,7 +151,7 @@ def test_after_a_killed_controller_only_the_rest_moves(made: Desk) -> None:
     assert synced.rc == 0, synced.said
     assert BIG.is_on(here)
     assert whole == {path: path.stat().st_ino for path in whole}, "what was there did not come again"
-    assert [] == leftovers(here) + leftovers(there)
+    nothing_is_left(here, there)
 
 
 def _is_in_the_second(blobs: Path) -> bool:
@@ -223,4 +232,4 @@ def test_apply_fetches_a_model_with_sync_and_refuses_without(made: Desk) -> None
     made.apply()
     assert (there.disk / "srv/models/good.gguf").read_bytes() == model.read_bytes()
     assert {"node1": ["fleet-pair-r0-v1"], "node2": ["fleet-pair-r1-v1"]} == names(made.lab)
-    assert [] == leftovers(here) + leftovers(there)
+    nothing_is_left(here, there)
