@@ -7,11 +7,12 @@
 There are no comments on commits: of one that no request brought, its statuses alone tell.
 """
 
+from reconciler.forges import statuses
 from reconciler.forges.client import Client, Session
 from reconciler.forges.comments import Thread, below, put, whose
 from reconciler.forges.errors import ForgeError
 from reconciler.forges.protocol import State
-from reconciler.forges.texts import checked_commit, line, link, number_of
+from reconciler.forges.texts import checked_commit, number_of
 
 DESCRIPTION = 255
 """Characters: no limit is documented, and more does not show."""
@@ -31,9 +32,7 @@ class Forgejo:
 
     async def set_status(self, commit: str, context: str, state: State, description: str, url: str = "") -> None:
         """See `Forge.set_status`."""
-        body = {"state": state, "context": context, "description": line(description, DESCRIPTION), **link(url)}
-        async with self._client.operation() as session:
-            await session.send("POST", f"{self._path}/statuses/{checked_commit(commit)}", body, can_repeat=True)
+        await statuses.post(self._client, self._path, commit, context, state, description, url, DESCRIPTION)
 
     async def comment(self, commit: str, body: str) -> None:
         """See `Forge.comment`."""
